@@ -1,0 +1,26 @@
+// The long form of the tests, for a person before a release: npm run test:deep -- [--only <name>]
+// <name> is a part of the path of test files; if no file has it, a part of the names of tests.
+
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** @param {string} only */
+function filterFor(only) {
+  const isTestFile = readdirSync(`${root}/test`, { recursive: true, encoding: 'utf8' }).some(
+    (path) => path.endsWith('.test.ts') && `test/${path}`.includes(only),
+  );
+  return isTestFile ? [only] : ['--testNamePattern', only];
+}
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } });
+const filter = values.only === undefined ? [] : filterFor(values.only);
+const { status } = spawnSync(process.execPath, [`${root}/node_modules/vitest/vitest.mjs`, 'run', ...filter], {
+  cwd: root,
+  env: { ...process.env, LOOPWRIGHT_DEEP: '1' },
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,23 @@
+import { configDefaults, defineConfig } from 'vitest/config';
+import { SummaryReporter } from './test/summary-reporter.ts';
+
+const { LOOPWRIGHT_DEEP } = process.env;
+const isDeep = LOOPWRIGHT_DEEP === '1';
+const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 60_000;
+
+export default defineConfig({
+  // Tests that import `loopwright` by name get its source, as the type checker does.
+  ssr: { resolve: { conditions: ['loopwright-source', 'module', 'node', 'development|production'] } },
+  test: {
+    environment: 'node',
+    pool: 'forks',
+    include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'build/**', 'dist/**'],
+    globalSetup: ['test/global-setup.ts'],
+    testTimeout: TEST_TIMEOUT_MS,
+    hookTimeout: TEST_TIMEOUT_MS,
+    env: LOOPWRIGHT_DEEP === undefined ? {} : { LOOPWRIGHT_DEEP },
+    typecheck: { include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+    reporters: ['default', new SummaryReporter()],
+  },
+});
