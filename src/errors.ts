@@ -1,0 +1,233 @@
+/** What each error carries besides its text. A caller acts on these; people read the message. */
+export interface ErrorFields {
+  UNKNOWN_ACTOR: { address: string };
+  UNKNOWN_RUN: { run: string };
+  UNKNOWN_WORKFLOW: { workflow: string; known: readonly string[] };
+  UNKNOWN_EVENT: { address: string; type: string; known: readonly string[] };
+  UNKNOWN_PROJECTION: { projection: string; known: readonly string[] };
+  RESERVED_EVENT: { type: string };
+  BAD_MESSAGE: { found: string };
+  BAD_ADDRESS: { address: string; problem: string };
+  BAD_OPTION: { option: string; found: string; expected: string };
+  BAD_PATTERN: { pattern: string; problem: string };
+  PAYLOAD_UNSUPPORTED: { path: string; found: string };
+  PAYLOAD_TOO_LARGE: { path: string; what: 'bytes' | 'depth' | 'keys'; limit: number };
+  RUN_EXISTS: { run: string };
+  RUN_ENDED: { run: string; verdict: string };
+  RUN_PARKED: { run: string; problem: string };
+  RUNTIME_CLOSED: { action: string };
+  QUEUE_FULL: { limit: number };
+  STALE_VERSION: { address: string; expected: number; actual: number };
+  VERSION_CONFLICT: { address: string; expected: number; actual: number };
+  DUPLICATE_TURN: { id: string };
+  NOT_A_LOG: { file: string; problem: string };
+  LOG_NOT_FOUND: { file: string };
+  NEWER_SCHEMA: { file: string; found: number; supported: number };
+  LOG_LOCKED: { file: string; owner: string };
+  LOG_CORRUPT: { file: string; position: number; problem: string };
+  DISK_LOW: { file: string; freeBytes: number; reserveBytes: number };
+  DISK_FULL: { file: string };
+  LOG_WRITE_FAILED: { file: string; problem: string };
+  LOG_READ_FAILED: { file: string; problem: string };
+  LOG_FAULT: { file: string; problem: string };
+  SQLITE_TOO_OLD: { found: string; needed: string };
+  FILE_EXISTS: { file: string };
+  IMPORT_NOT_EMPTY: { file: string };
+  IMPORT_BAD_LINE: { file: string; line: number; problem: string };
+  MACHINE_REFUSED: { machine: string; problems: readonly string[] };
+  MACHINE_MISSING: { machine: string; version: number; known: readonly number[] };
+  REPLAY_DIVERGED: { address: string; position: number; recorded: string; computed: string };
+  AGENT_MISSING: { agent: string; known: readonly string[] };
+  AGENT_TIMED_OUT: { agent: string; limitMs: number };
+  AGENT_QUARANTINED: { agent: string; failures: number; untilMs: number };
+  TURN_TOO_LONG: { run: string; deliveries: number };
+  COMMAND_TIMED_OUT: { file: string; id: string };
+}
+
+export type ErrorCode = keyof ErrorFields;
+
+/** What is wrong, then what to do about it: every message of the package, in one list. */
+const MESSAGES: {
+  readonly [Code in ErrorCode]: (fields: ErrorFields[Code]) => readonly [what: string, advice: string];
+} = {
+  UNKNOWN_ACTOR: ({ address }) => [
+    `There is no actor at "${address}".`,
+    'Check the address: it is the id of a run, or that id and a path of child ids ("run-1/review").',
+  ],
+  UNKNOWN_RUN: ({ run }) => [`There is no run "${run}" in this log.`, 'List the runs with runtime.runs().'],
+  UNKNOWN_WORKFLOW: ({ workflow, known }) => [
+    `No workflow "${workflow}" is registered.`,
+    `Pass it to createRuntime({ workflows: [...] }). Registered: ${list(known)}.`,
+  ],
+  UNKNOWN_EVENT: ({ address, type, known }) => [
+    `The machine of "${address}" has no transition for "${type}" in any state.`,
+    `It takes: ${list(known)}.`,
+  ],
+  UNKNOWN_PROJECTION: ({ projection, known }) => [
+    `No projection "${projection}" is registered.`,
+    `Pass it to createRuntime({ projections: [...] }). Registered: ${list(known)}.`,
+  ],
+  RESERVED_EVENT: ({ type }) => [
+    `Messages of type "${type}" are made by the runtime only.`,
+    'Use a type that does not begin with "xstate.", "@xstate." or "lw.".',
+  ],
+  BAD_MESSAGE: ({ found }) => [
+    `A message is an object with a string "type", not ${found}.`,
+    'Write { type: "TASK_ADDED", … }.',
+  ],
+  BAD_ADDRESS: ({ address, problem }) => [
+    `"${address}" cannot be an id or address: ${problem}.`,
+    'Use letters, digits, ".", "_", ":" and "-", at most 200 characters for each part.',
+  ],
+  BAD_OPTION: ({ option, found, expected }) => [
+    `The option "${option}" is ${found}.`,
+    `Give it ${expected}.`,
+  ],
+  BAD_PATTERN: ({ pattern, problem }) => [
+    `"${pattern}" is not a path pattern: ${problem}.`,
+    'Write keys with dots between them, "*" for any one key, "**" for any number of keys: "agents.*.status".',
+  ],
+  PAYLOAD_UNSUPPORTED: ({ path, found }) => [
+    `The value at ${path} is ${found}, which JSON would change or lose.`,
+    'Use null, booleans, finite numbers, strings, plain arrays and plain objects.',
+  ],
+  PAYLOAD_TOO_LARGE: ({ path, what, limit }) => [
+    `The value at ${path} exceeds the limit of ${limit} ${what}.`,
+    'Send less, or keep the value elsewhere and send a reference to it.',
+  ],
+  RUN_EXISTS: ({ run }) => [
+    `There is a run "${run}" already.`,
+    'Take it up with runtime.run(id), or choose another id.',
+  ],
+  RUN_ENDED: ({ run, verdict }) => [`The run "${run}" has ended (${verdict}).`, 'Start a new one.'],
+  RUN_PARKED: ({ run, problem }) => [
+    `The run "${run}" is parked: ${problem}`,
+    'Register the version of the machine that it began under, or a migration from it, and open the log again.',
+  ],
+  RUNTIME_CLOSED: ({ action }) => [
+    `The runtime is closed: ${action} is not possible.`,
+    'Open it again with createRuntime().',
+  ],
+  QUEUE_FULL: ({ limit }) => [
+    `${limit} stimuli are waiting to be committed.`,
+    'Wait for earlier calls to resolve before you make more, or raise limits.queue.',
+  ],
+  STALE_VERSION: ({ address, expected, actual }) => [
+    `"${address}" is at version ${actual}, not ${expected} as expected: someone else was first.`,
+    'Look at its state again, and decide anew.',
+  ],
+  VERSION_CONFLICT: ({ address, expected, actual }) => [
+    `The stream of "${address}" is at version ${actual}, not ${expected} as the append expected.`,
+    'Another writer appended first: load the actor again and repeat the turn.',
+  ],
+  DUPLICATE_TURN: ({ id }) => [
+    `The stimulus "${id}" is in the log already.`,
+    'It was done before: do not repeat it.',
+  ],
+  NOT_A_LOG: ({ file, problem }) => [
+    `"${file}" is not a Loopwright log: ${problem}.`,
+    'Give the path of a log, or of a file that does not exist yet.',
+  ],
+  LOG_NOT_FOUND: ({ file }) => [`There is no log at "${file}".`, 'Check the path.'],
+  NEWER_SCHEMA: ({ file, found, supported }) => [
+    `"${file}" has schema ${found}; this version of Loopwright reads up to ${supported}.`,
+    'Upgrade Loopwright. Nothing in the file was touched.',
+  ],
+  LOG_LOCKED: ({ file, owner }) => [
+    `"${file}" is in use by ${owner}.`,
+    'A log has one writer: stop that process, send it commands through the inbox, or open the log for reading only.',
+  ],
+  LOG_CORRUPT: ({ file, position, problem }) => [
+    `"${file}" is damaged at position ${position}: ${problem}.`,
+    'Restore a backup, or export the events before that position.',
+  ],
+  DISK_LOW: ({ file, freeBytes, reserveBytes }) => [
+    `The disk of "${file}" has ${freeBytes} bytes left, less than the reserve of ${reserveBytes}.`,
+    'Free some space: work goes on by itself then. Reading still works.',
+  ],
+  DISK_FULL: ({ file }) => [
+    `The disk of "${file}" is full; nothing was written.`,
+    'Free some space: work goes on by itself then.',
+  ],
+  LOG_WRITE_FAILED: ({ file, problem }) => [
+    `Writing to "${file}" failed and nothing was written: ${problem}.`,
+    'See to the cause; the write can be tried again.',
+  ],
+  LOG_READ_FAILED: ({ file, problem }) => [
+    `Reading "${file}" failed: ${problem}.`,
+    'See to the cause; the read can be tried again.',
+  ],
+  LOG_FAULT: ({ file, problem }) => [
+    `The disk did not confirm a write to "${file}" (${problem}): whether it is there is unknown.`,
+    'The runtime writes no more. See to the disk, then open the log again: it recovers to its last whole commit.',
+  ],
+  SQLITE_TOO_OLD: ({ found, needed }) => [
+    `SQLite ${found} can corrupt a log that is written and read at once.`,
+    `Install a better-sqlite3 that brings SQLite ${needed} or newer.`,
+  ],
+  FILE_EXISTS: ({ file }) => [`"${file}" exists already.`, 'Choose another path: nothing is overwritten.'],
+  IMPORT_NOT_EMPTY: ({ file }) => [`"${file}" has events already.`, 'Import into a new file.'],
+  IMPORT_BAD_LINE: ({ file, line, problem }) => [
+    `Line ${line} of "${file}" cannot be imported: ${problem}.`,
+    'Export the log again. Nothing was imported.',
+  ],
+  MACHINE_REFUSED: ({ machine, problems }) => [
+    `The machine "${machine}" cannot be made durable:\n${problems.map((problem) => `  - ${problem}`).join('\n')}\n`,
+    'Change it as said and register it again.',
+  ],
+  MACHINE_MISSING: ({ machine, version, known }) => [
+    `Version ${version} of the machine "${machine}" is not registered (registered: ${list(known.map(String))}).`,
+    'Register that version too, or give the newest one a migration from it.',
+  ],
+  REPLAY_DIVERGED: ({ address, position, recorded, computed }) => [
+    `"${address}" replays differently at position ${position}: recorded ${recorded}, now ${computed}.`,
+    'The code of its machine changed without a new version: give it one, and keep the old one registered.',
+  ],
+  AGENT_MISSING: ({ agent, known }) => [
+    `No agent "${agent}" is registered.`,
+    `Pass it to createRuntime({ agents: { … } }). Registered: ${list(known)}.`,
+  ],
+  AGENT_TIMED_OUT: ({ agent, limitMs }) => [
+    `The agent "${agent}" did not answer within ${limitMs} ms.`,
+    'Raise its timeoutMs, or let it do less in one call.',
+  ],
+  AGENT_QUARANTINED: ({ agent, failures, untilMs }) => [
+    `The agent "${agent}" failed ${failures} times in a row and is not called until ${new Date(untilMs).toISOString()}.`,
+    'See to the cause of its failures.',
+  ],
+  TURN_TOO_LONG: ({ run, deliveries }) => [
+    `One stimulus caused more than ${deliveries} messages in the run "${run}".`,
+    'Two of its machines answer each other without end: give that exchange a limit.',
+  ],
+  COMMAND_TIMED_OUT: ({ file, id }) => [
+    `The owner of "${file}" has not dealt with the command "${id}" yet.`,
+    'It stays in the inbox and will be done once: ask for its outcome later by that id.',
+  ],
+};
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.join(', ');
+}
+
+/** An error that a caller may want to catch: it has a code, the fields to act on, and says what to do. */
+export class RuntimeError<Code extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = 'RuntimeError';
+  readonly code: Code;
+  readonly fields: Readonly<ErrorFields[Code]>;
+  readonly advice: string;
+
+  constructor(code: Code, fields: ErrorFields[Code], options?: { readonly cause?: unknown }) {
+    const [what, advice] = MESSAGES[code](fields);
+    super(`${what} ${advice}`, options);
+    this.code = code;
+    this.fields = fields;
+    this.advice = advice;
+  }
+}
+
+/** Whether an error is ours, and (if given) has one of these codes. */
+export const isRuntimeError = <Code extends ErrorCode = ErrorCode>(
+  error: unknown,
+  ...codes: readonly Code[]
+): error is RuntimeError<Code> =>
+  error instanceof RuntimeError && (codes.length === 0 || codes.some((code) => code === error.code));

@@ -1,0 +1,39 @@
+import type { Failure } from './json.ts';
+
+const MESSAGE_LENGTH_MAX = 4_000;
+
+/** What the log keeps of something that was thrown, whatever it was. */
+export const failureOf = (thrown: unknown): Failure => {
+  if (thrown instanceof Error) {
+    const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
+    return { name: thrown.name, message: clean(thrown.message), ...(code === undefined ? {} : { code }) };
+  }
+  if (isFailure(thrown)) return thrown;
+  return { name: 'Thrown', message: clean(describe(thrown)) };
+};
+
+const isFailure = (value: unknown): value is Failure =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.keys(value).every((key) => key === 'name' || key === 'message' || key === 'code') &&
+  'name' in value &&
+  typeof value.name === 'string' &&
+  'message' in value &&
+  typeof value.message === 'string' &&
+  (!('code' in value) || typeof value.code === 'string');
+
+/** A value that throws when it is looked at must not take its reporter along. */
+const describe = (thrown: unknown): string => {
+  try {
+    return typeof thrown === 'object' && thrown !== null
+      ? (JSON.stringify(thrown) ?? 'an object')
+      : String(thrown);
+  } catch {
+    return 'a value that cannot be shown';
+  }
+};
+
+const clean = (message: unknown): string => {
+  const text = typeof message === 'string' ? message : describe(message);
+  return (text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text).toWellFormed();
+};

@@ -1,0 +1,13 @@
+/** Every value that the log can hold and give back exactly as it was. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** The fields of a failure, as they are logged: an `Error` itself does not survive JSON. */
+export interface Failure {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+}
