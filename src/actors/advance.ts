@@ -1,0 +1,266 @@
+import type { EventObject } from 'xstate';
+import { RuntimeError } from '../errors.ts';
+import { checkId, childAddress } from '../events/address.ts';
+import type { Address } from '../events/event.ts';
+import { TYPE } from '../events/vocabulary.ts';
+import { type ActorRecord, type ActorStatus, moved, type Timer, type Waits } from './actor-record.ts';
+import type { Definition } from './registry.ts';
+import type { EmittedEvent, Request, Step } from './xstate-adapter.ts';
+
+/** What a step of an actor wants of the world around it, in the order in which its machine asked. */
+export type Effect =
+  | { readonly kind: 'send'; readonly to: string; readonly event: EventObject }
+  | { readonly kind: 'state'; readonly event: EventObject }
+  | {
+      readonly kind: 'call';
+      readonly call: string;
+      readonly generation: number;
+      readonly src: string;
+      readonly input: unknown;
+    }
+  | { readonly kind: 'closeCall'; readonly call: string; readonly generation: number }
+  | { readonly kind: 'timer'; readonly timer: string; readonly generation: number; readonly dueMs: number }
+  | { readonly kind: 'closeTimer'; readonly timer: string; readonly generation: number }
+  | {
+      readonly kind: 'start';
+      readonly child: string;
+      readonly address: Address;
+      readonly machine: string;
+      /** The newest one if none is given. */
+      readonly version: number | undefined;
+      readonly input: unknown;
+    }
+  | { readonly kind: 'stop'; readonly address: Address };
+
+export interface Advanced {
+  readonly record: ActorRecord;
+  readonly effects: readonly Effect[];
+}
+
+/**
+ * The actor after one step, and what the step asks for. Live turns and the folding of a stream both come through here, so
+ * that they cannot disagree; a fold has no use for the effects.
+ */
+export const advance = (
+  record: ActorRecord,
+  step: Step,
+  { definition, atMs }: { readonly definition: Definition; readonly atMs: number },
+): Advanced => {
+  const status = statusOf(step);
+  const waiting = new Waiting(record.waits);
+  const effects: Effect[] = [];
+  for (const request of step.requests) grant(request, { effects, waiting, record, definition, atMs });
+  const next = moved(record, { snapshot: step.next, status, waits: waiting.result() });
+  if (status === 'active') return { record: next, effects };
+  const end = closed(next, status);
+  effects.push(...end.effects);
+  return { record: end.record, effects };
+};
+
+/** An actor that has ended, without a row of its own: it waits for nothing any more, and its children are to be stopped. */
+export const closed = (record: ActorRecord, status: ActorStatus): Advanced => {
+  const { calls, timers, children } = record.waits;
+  return {
+    record: { ...record, status, waits: { ...record.waits, calls: {}, timers: {}, children: {} } },
+    effects: [
+      ...Object.entries(calls).map(([call, generation]): Effect => ({ kind: 'closeCall', call, generation })),
+      ...Object.entries(timers).map(
+        ([timer, { generation }]): Effect => ({ kind: 'closeTimer', timer, generation }),
+      ),
+      ...Object.values(children).map((address): Effect => ({ kind: 'stop', address })),
+    ],
+  };
+};
+
+const statusOf = ({ next }: Step): ActorStatus => (next.status === 'error' ? 'failed' : next.status);
+
+interface Grant {
+  readonly effects: Effect[];
+  readonly waiting: Waiting;
+  readonly record: ActorRecord;
+  readonly definition: Definition;
+  readonly atMs: number;
+}
+
+const grant = (request: Request, to: Grant): void => {
+  const { effects, waiting, record } = to;
+  switch (request.kind) {
+    case 'emit':
+      grantEmit(request.event, to);
+      return;
+    case 'invoke':
+      grantInvoke(request, to);
+      return;
+    case 'leave':
+      waiting.leave(request.id, effects);
+      return;
+    case 'timer':
+      waiting.openTimer(request, { atMs: to.atMs, effects });
+      return;
+    case 'cancel':
+      waiting.closeTimer(request.id, effects);
+      return;
+    default:
+      throw new Error(`${record.address} asks for something unknown.`);
+  }
+};
+
+const grantEmit = (emitted: EmittedEvent, { effects, waiting, record }: Grant): void => {
+  const { to, ...event } = emitted;
+  // A machine's emitted events are typed by its author; this is where they are first looked at.
+  if (typeof event.type !== 'string') throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
+  if (event.type === TYPE.start) {
+    const { id, machine, input } = emitted as { id?: unknown; machine?: unknown; input?: unknown };
+    if (typeof id !== 'string' || typeof machine !== 'string') {
+      throw new RuntimeError('BAD_MESSAGE', { found: 'a start without the id and machine of the child' });
+    }
+    effects.push({
+      kind: 'start',
+      child: id,
+      address: waiting.openChild(record.address, id),
+      machine,
+      version: undefined,
+      input,
+    });
+  } else if (event.type === TYPE.stop) {
+    waiting.leave(String((emitted as { id?: unknown }).id), effects);
+  } else if (to === undefined || to === null) {
+    effects.push({ kind: 'state', event });
+  } else if (typeof to === 'string') {
+    effects.push({ kind: 'send', to: waiting.resolve(record, to), event });
+  } else {
+    throw new RuntimeError('BAD_ADDRESS', { address: JSON.stringify(to), problem: 'an address is a string' });
+  }
+};
+
+const grantInvoke = (
+  { id, src, input }: Extract<Request, { kind: 'invoke' }>,
+  { effects, waiting, record, definition }: Grant,
+): void => {
+  const source = definition.sources.get(src);
+  if (!source)
+    throw new Error(
+      `The machine "${definition.name}" invokes "${src}", which is neither an agent nor a machine.`,
+    );
+  if (source.kind === 'call') {
+    effects.push({ kind: 'call', call: id, generation: waiting.openCall(id), src, input });
+    return;
+  }
+  const { machine, version } = source;
+  effects.push({
+    kind: 'start',
+    child: id,
+    address: waiting.openChild(record.address, id),
+    machine,
+    version,
+    input,
+  });
+};
+
+/** What an actor waits for, while it is being changed. What is not changed is shared with the record before. */
+class Waiting {
+  #generation: number;
+  #calls: Record<string, number>;
+  #timers: Record<string, Timer>;
+  #children: Record<string, Address>;
+  #childCounts: Record<string, number>;
+  readonly #before: Waits;
+
+  constructor(before: Waits) {
+    this.#before = before;
+    this.#generation = before.generation;
+    this.#calls = before.calls;
+    this.#timers = before.timers;
+    this.#children = before.children;
+    this.#childCounts = before.childCounts;
+  }
+
+  result(): Waits {
+    const before = this.#before;
+    const isSame =
+      this.#generation === before.generation &&
+      this.#calls === before.calls &&
+      this.#timers === before.timers &&
+      this.#children === before.children;
+    if (isSame) return before;
+    return {
+      generation: this.#generation,
+      calls: this.#calls,
+      timers: this.#timers,
+      children: this.#children,
+      childCounts: this.#childCounts,
+    };
+  }
+
+  openCall(id: string): number {
+    this.#refuseSecond(id);
+    this.#generation += 1;
+    this.#calls = { ...this.#calls, [id]: this.#generation };
+    return this.#generation;
+  }
+
+  openChild(self: Address, id: string): Address {
+    this.#refuseSecond(id);
+    const nth = (this.#childCounts[id] ?? 0) + 1;
+    const address = childAddress(self, checkId(id), nth);
+    this.#childCounts = { ...this.#childCounts, [id]: nth };
+    this.#children = { ...this.#children, [id]: address };
+    return address;
+  }
+
+  openTimer(
+    { id, delayMs, event }: Extract<Request, { kind: 'timer' }>,
+    { atMs, effects }: { readonly atMs: number; readonly effects: Effect[] },
+  ): void {
+    this.#generation += 1;
+    const timer = id ?? `timer-${this.#generation}`;
+    this.closeTimer(timer, effects);
+    if (delayMs === Number.POSITIVE_INFINITY) return;
+    const dueMs = Math.min(atMs + Math.ceil(delayMs), Number.MAX_SAFE_INTEGER);
+    this.#timers = { ...this.#timers, [timer]: { generation: this.#generation, dueMs, event } };
+    effects.push({ kind: 'timer', timer, generation: this.#generation, dueMs });
+  }
+
+  closeTimer(timer: string, effects: Effect[]): void {
+    const open = this.#timers[timer];
+    if (!open) return;
+    this.#timers = without(this.#timers, timer);
+    effects.push({ kind: 'closeTimer', timer, generation: open.generation });
+  }
+
+  /** Lets go of a call or a child, whichever has this id. */
+  leave(id: string, effects: Effect[]): void {
+    const generation = this.#calls[id];
+    const address = this.#children[id];
+    if (generation !== undefined) {
+      this.#calls = without(this.#calls, id);
+      effects.push({ kind: 'closeCall', call: id, generation });
+    } else if (address !== undefined) {
+      this.#children = without(this.#children, id);
+      effects.push({ kind: 'stop', address });
+    }
+  }
+
+  /** `./id` is a child, `..` the parent, anything else an address from the root. */
+  resolve({ address, parent }: ActorRecord, to: string): Address {
+    if (to.startsWith('./')) return this.#children[to.slice(2)] ?? `${address}/${to.slice(2)}`;
+    if (to !== '..') return to;
+    if (parent === null)
+      throw new RuntimeError('BAD_ADDRESS', { address: to, problem: 'the root of a run has no parent' });
+    return parent;
+  }
+
+  #refuseSecond(id: string): void {
+    if (id in this.#calls || id in this.#children) {
+      throw new Error(`"${id}" is open already: give each call and child of a machine an id of its own.`);
+    }
+  }
+}
+
+export const without = <Value>(
+  values: Readonly<Record<string, Value>>,
+  id: string,
+): Record<string, Value> => {
+  const { [id]: _, ...rest } = values;
+  return rest;
+};

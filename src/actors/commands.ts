@@ -1,0 +1,149 @@
+import { RuntimeError } from '../errors.ts';
+import { checkId } from '../events/address.ts';
+import type { Door } from '../events/door.ts';
+import type { Address } from '../events/event.ts';
+import { isReservedType } from '../events/vocabulary.ts';
+import type { EventLog } from '../store/event-log.ts';
+import type { Incoming } from './host.ts';
+import type { Registry } from './registry.ts';
+
+/** What a host, or another process through the inbox, may ask of a runtime. */
+export type Command =
+  | { readonly kind: 'start'; readonly workflow: string; readonly run: string; readonly input: unknown }
+  | {
+      readonly kind: 'send';
+      readonly to: Address;
+      readonly message: unknown;
+      readonly expectedVersion?: number;
+    }
+  | { readonly kind: 'cancel'; readonly run: string; readonly reason?: string }
+  /** Sends a dead letter again, to whom it was meant for. */
+  | { readonly kind: 'resend'; readonly position: number };
+
+export interface CommandHeader {
+  readonly id: string;
+  readonly origin: 'host' | 'inbox';
+  readonly by: string | null;
+}
+
+export interface CommandPorts {
+  readonly door: Door;
+  readonly registry: Registry;
+  readonly log: EventLog;
+}
+
+/** Takes a command in through the door: checked, redacted, and made a stimulus. Nothing is written if it is wrong. */
+export const toStimulus = async (
+  ports: CommandPorts,
+  command: Command,
+  header: CommandHeader,
+): Promise<Incoming> => {
+  switch (command.kind) {
+    case 'start': {
+      const definition = ports.registry.newest(command.workflow);
+      if (!definition)
+        throw new RuntimeError('UNKNOWN_WORKFLOW', {
+          workflow: command.workflow,
+          known: ports.registry.names(),
+        });
+      const input = await admit(ports, command.input ?? null, 'input');
+      return {
+        ...header,
+        cause: null,
+        kind: 'start',
+        run: checkId(command.run),
+        workflow: definition.name,
+        version: definition.version,
+        input,
+      };
+    }
+    case 'send': {
+      const { type, data } = await admitMessage(ports, command.message);
+      return {
+        ...header,
+        cause: null,
+        kind: 'message',
+        to: command.to,
+        type,
+        data,
+        expectedVersion: command.expectedVersion,
+      };
+    }
+    case 'cancel':
+      return {
+        ...header,
+        cause: null,
+        kind: 'end',
+        run: command.run,
+        verdict: 'cancelled',
+        reason: command.reason ?? 'cancelled',
+      };
+    case 'resend':
+      return resend(ports, command.position, header);
+  }
+};
+
+const admit = async ({ door, log }: CommandPorts, value: unknown, root: string) => {
+  const admitted = door.admit(value, root);
+  if (admitted.blobs.size > 0) await log.putBlobs(admitted.blobs);
+  return admitted;
+};
+
+const admitMessage = async (ports: CommandPorts, message: unknown) => {
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) {
+    throw new RuntimeError('BAD_MESSAGE', {
+      found: message === null ? 'null' : Array.isArray(message) ? 'an array' : `a ${typeof message}`,
+    });
+  }
+  const { type, ...payload } = message as { type?: unknown };
+  if (typeof type !== 'string' || type === '')
+    throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
+  if (isReservedType(type)) throw new RuntimeError('RESERVED_EVENT', { type });
+  return { type, data: await admit(ports, payload, type) };
+};
+
+const resend = async (ports: CommandPorts, position: number, header: CommandHeader): Promise<Incoming> => {
+  const [letter] = await ports.log.events({ after: position - 1, before: position + 1 });
+  if (letter?.kind !== 'undelivered') {
+    throw new RuntimeError('BAD_OPTION', {
+      option: 'position',
+      found: `${position}`,
+      expected: 'the position of a dead letter',
+    });
+  }
+  const { to, message } = letter.data;
+  return {
+    ...header,
+    cause: position,
+    kind: 'message',
+    to: typeof to === 'string' ? to : letter.actor,
+    type: letter.type,
+    data: await admit(ports, message ?? {}, letter.type),
+    expectedVersion: undefined,
+  };
+};
+
+/** Reads a command that another process wrote. What it carries is checked by the door, like everything from outside. */
+export const parseCommand = (body: string): Command => {
+  const command: unknown = JSON.parse(body);
+  if (isCommand(command)) return command;
+  throw new RuntimeError('BAD_MESSAGE', { found: 'a command that this version does not know' });
+};
+
+const isCommand = (value: unknown): value is Command => {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false;
+  const has = (key: string, type: string) =>
+    key in value && typeof (value as Record<string, unknown>)[key] === type;
+  switch (value.kind) {
+    case 'start':
+      return has('workflow', 'string') && has('run', 'string');
+    case 'send':
+      return has('to', 'string');
+    case 'cancel':
+      return has('run', 'string');
+    case 'resend':
+      return has('position', 'number');
+    default:
+      return false;
+  }
+};

@@ -1,0 +1,86 @@
+import { RuntimeError } from '../errors.ts';
+import { failureOf } from '../events/failure.ts';
+import type { ClosedCall, OpenCall, Recorded } from '../events/turn.ts';
+import type { Agent } from './agent.ts';
+import { type CallPorts, runCall, TIMED_OUT } from './call-runner.ts';
+import { createQuarantine } from './quarantine.ts';
+import type { Outcome } from './stimulus.ts';
+
+export interface ExecutorPorts extends CallPorts {
+  /** The agent that a call is for, if it is registered. */
+  readonly find: (call: OpenCall) => Agent | undefined;
+  readonly known: () => readonly string[];
+  readonly answered: (call: Recorded<OpenCall>, outcome: Outcome) => void;
+  readonly warn: (warning: string) => void;
+}
+
+/** The agents at work: each open call is started once its agent has a place free, and answered once. */
+export interface Executors {
+  start(call: Recorded<OpenCall>): void;
+  /** Nobody waits for it any more: it leaves the queue, or is aborted. */
+  abort(call: ClosedCall): void;
+  readonly size: number;
+  /** Aborts all; their calls stay open in the log and start again with the next runtime. */
+  stop(): void;
+}
+
+interface Work {
+  readonly controller: AbortController;
+  release: () => void;
+}
+
+export const createExecutors = (ports: ExecutorPorts): Executors => {
+  const working = new Map<string, Work>();
+  const quarantine = createQuarantine(ports.clock);
+  let stopped = false;
+
+  const begin = async (call: Recorded<OpenCall>, agent: Agent, work: Work): Promise<void> => {
+    const { controller } = work;
+    const refusal = quarantine.refusal(call.agent, agent);
+    const outcome = refusal
+      ? { failure: failureOf(refusal) }
+      : await runCall(ports, agent, { call, controller });
+    work.release();
+    // Aborted means that the call was closed, in the log, by someone else; or that we stop and it stays open.
+    if (controller.signal.aborted && controller.signal.reason !== TIMED_OUT) return;
+    if (!refusal) quarantine.note(call.agent, 'output' in outcome);
+    working.delete(keyOf(call));
+    ports.answered(call, outcome);
+  };
+
+  const end = (work: Work, why: string) => {
+    work.controller.abort(new DOMException(why, 'AbortError'));
+    work.release();
+  };
+
+  return {
+    start(call) {
+      if (stopped) return;
+      const agent = ports.find(call);
+      if (!agent) {
+        const missing = new RuntimeError('AGENT_MISSING', { agent: call.agent, known: ports.known() });
+        ports.warn(`The call "${call.callId}" waits: ${missing.message}`);
+        return;
+      }
+      const work: Work = { controller: new AbortController(), release: () => undefined };
+      working.set(keyOf(call), work);
+      // The place may be free at once, before `take` has returned what gives it back.
+      work.release = agent.slots.take(() => queueMicrotask(() => void begin(call, agent, work)));
+    },
+    abort(call) {
+      const work = working.get(keyOf(call));
+      working.delete(keyOf(call));
+      if (work) end(work, 'Nobody waits for this call any more.');
+    },
+    get size() {
+      return working.size;
+    },
+    stop() {
+      stopped = true;
+      for (const work of working.values()) end(work, 'The runtime closes.');
+      working.clear();
+    },
+  };
+};
+
+const keyOf = ({ actor, call, generation }: ClosedCall): string => `${actor}#${call}.${generation}`;

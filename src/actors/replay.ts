@@ -1,0 +1,97 @@
+import { isRuntimeError } from '../errors.ts';
+import { hashText } from '../events/blob.ts';
+import { canonicalJson } from '../events/encode.ts';
+import type { Address, RecordedEvent } from '../events/event.ts';
+import type { EventLog } from '../store/event-log.ts';
+import type { ActorRecord } from './actor-record.ts';
+import { foldEvent, stateHash } from './fold.ts';
+import type { Registry } from './registry.ts';
+
+export interface ReplayReport {
+  readonly ok: boolean;
+  readonly events: number;
+  readonly actors: number;
+  /** Hash over the states of all actors: equal on every machine and every time. */
+  readonly states: string;
+  readonly problem: { readonly position: number; readonly what: string } | undefined;
+}
+
+const CHUNK = 1_000;
+
+/**
+ * Rebuilds every actor from the log alone, in the order in which things happened. Each event must lead to the state that
+ * was recorded with it, and the counters that workflows declare must equal what the log says.
+ */
+export const replayLog = async (log: EventLog, registry: Registry): Promise<ReplayReport> => {
+  const actors = new Map<Address, ActorRecord>();
+  const counts = createCounts(registry);
+  let events = 0;
+  let after = 0;
+  const report = (problem: ReplayReport['problem']): ReplayReport => ({
+    ok: problem === undefined,
+    events,
+    actors: actors.size,
+    states: hashStates(registry, actors),
+    problem,
+  });
+  for (;;) {
+    const chunk = await log.events({ after, limit: CHUNK });
+    for (const event of chunk) {
+      try {
+        const record = foldEvent(registry, actors.get(event.actor), event);
+        actors.set(event.actor, record);
+        counts.count(event);
+      } catch (error) {
+        if (!isRuntimeError(error, 'REPLAY_DIVERGED', 'MACHINE_MISSING')) throw error;
+        return report({ position: event.position, what: error.message });
+      }
+      events += 1;
+      after = event.position;
+    }
+    if (chunk.length < CHUNK) break;
+  }
+  return report(counts.firstWrong(actors));
+};
+
+const hashStates = (registry: Registry, actors: ReadonlyMap<Address, ActorRecord>): string =>
+  hashText(
+    canonicalJson(
+      [...actors.keys()].sort().map((address) => {
+        const record = actors.get(address);
+        return [address, (record && stateHash(registry, record)) ?? null];
+      }),
+    ),
+  );
+
+/** Counts, by a query of its own, what the counters of machines claim to count. */
+const createCounts = (registry: Registry) => {
+  const counts = new Map<Address, Map<string, number>>();
+  const last = new Map<Address, number>();
+  return {
+    count(event: RecordedEvent) {
+      const counters = registry.find(event.machine, event.machineVersion)?.workflow.options.counters;
+      last.set(event.actor, event.position);
+      for (const [name, { counts: isCounted }] of Object.entries(counters ?? {})) {
+        const byName = counts.get(event.actor) ?? new Map<string, number>();
+        byName.set(name, (byName.get(name) ?? 0) + (isCounted(event) ? 1 : 0));
+        counts.set(event.actor, byName);
+      }
+    },
+    firstWrong(actors: ReadonlyMap<Address, ActorRecord>): ReplayReport['problem'] {
+      for (const [address, byName] of counts) {
+        const record = actors.get(address);
+        const counters =
+          record && registry.find(record.machine, record.machineVersion)?.workflow.options.counters;
+        for (const [name, counted] of byName) {
+          const value = record?.snapshot ? counters?.[name]?.value(record.snapshot.context) : counted;
+          if (value === counted) continue;
+          return {
+            position: last.get(address) ?? 0,
+            what: `the counter "${name}" of "${address}" says ${String(value)}, the log says ${counted}`,
+          };
+        }
+      }
+      return undefined;
+    },
+  };
+};

@@ -1,0 +1,156 @@
+import { canonicalJson, type Encoded } from '../events/encode.ts';
+import type { Address, EventKind, NewEvent } from '../events/event.ts';
+import type { JsonObject } from '../events/json.ts';
+import type { RunRecord, Turn } from '../events/turn.ts';
+import { invariant } from '../invariant.ts';
+import type { ActorRecord } from './actor-record.ts';
+import type { Stimulus } from './stimulus.ts';
+
+/** The actors and runs as a turn finds them. */
+export interface System {
+  /** Undefined if it is not loaded, null if there is none. */
+  actor(address: Address): ActorRecord | null | undefined;
+  run(id: string): RunRecord | null | undefined;
+}
+
+/** Thrown to leave a turn that needs an actor which is not loaded. The turn has no effects, so it can be begun again. */
+export class NotLoaded {
+  readonly address: Address;
+  constructor(address: Address) {
+    this.address = address;
+  }
+}
+
+/** What a row says, apart from the actor that it is about. */
+export interface Row {
+  readonly kind: EventKind;
+  readonly type: string;
+  readonly typeVersion: number;
+  readonly data: Encoded;
+  readonly from: Address | null;
+  readonly causedBy: number | null;
+}
+
+const NO_RUNS: readonly RunRecord[] = [];
+
+/** A turn in the making: what it changed, on top of a system that it leaves as it is. */
+export class Workspace {
+  readonly actors = new Map<Address, ActorRecord>();
+  readonly runs = new Map<string, RunRecord>();
+  readonly #system: System;
+  readonly #stimulus: Stimulus;
+  readonly #events: NewEvent[] = [];
+  readonly #openedCalls: Turn['openedCalls'][number][] = [];
+  readonly #closedCalls: Turn['closedCalls'][number][] = [];
+  readonly #openedTimers: Turn['openedTimers'][number][] = [];
+  readonly #closedTimers: Turn['closedTimers'][number][] = [];
+  readonly #changedRuns = new Set<string>();
+
+  constructor(system: System, stimulus: Stimulus) {
+    this.#system = system;
+    this.#stimulus = stimulus;
+  }
+
+  get atMs(): number {
+    return this.#stimulus.atMs;
+  }
+
+  actor(address: Address): ActorRecord | null {
+    const record = this.actors.get(address) ?? this.#system.actor(address);
+    if (record === undefined) throw new NotLoaded(address);
+    return record;
+  }
+
+  run(id: string): RunRecord | null {
+    const run = this.runs.get(id) ?? this.#system.run(id);
+    if (run === undefined) throw new NotLoaded(id);
+    return run;
+  }
+
+  /** Records that a run began or ended. */
+  putRun(run: RunRecord): void {
+    this.runs.set(run.id, run);
+    this.#changedRuns.add(run.id);
+  }
+
+  /** Appends a row to the stream of `record`, which is the actor after it, and returns the row's index in the turn. */
+  append(record: ActorRecord, { kind, type, typeVersion, data, from, causedBy }: Row): number {
+    const state = record.snapshot?.value ?? '';
+    this.actors.set(record.address, record);
+    return (
+      this.#events.push({
+        run: record.run,
+        actor: record.address,
+        version: record.version,
+        kind,
+        type,
+        typeVersion,
+        // Rows are made from objects only.
+        data: data.value as JsonObject,
+        dataJson: data.json,
+        from,
+        causedBy,
+        machine: record.machine,
+        machineVersion: record.machineVersion,
+        state,
+        stateJson: typeof state === 'string' ? JSON.stringify(state) : canonicalJson(state),
+      }) - 1
+    );
+  }
+
+  openCall(call: Turn['openedCalls'][number]): void {
+    this.#openedCalls.push(call);
+  }
+
+  /** A call that was opened in this very turn never existed for anyone else. */
+  closeCall(actor: Address, call: string, generation: number): void {
+    const opened = this.#openedCalls.findIndex(
+      (open) => open.actor === actor && open.call === call && open.generation === generation,
+    );
+    if (opened === -1) this.#closedCalls.push({ actor, call, generation });
+    else this.#openedCalls.splice(opened, 1);
+  }
+
+  openTimer(timer: Turn['openedTimers'][number]): void {
+    this.#openedTimers.push(timer);
+  }
+
+  closeTimer(actor: Address, timer: string, generation: number): void {
+    const opened = this.#openedTimers.findIndex(
+      (open) => open.actor === actor && open.timer === timer && open.generation === generation,
+    );
+    if (opened === -1) this.#closedTimers.push({ actor, timer, generation });
+    else this.#openedTimers.splice(opened, 1);
+  }
+
+  /** The turn to be committed, or undefined if nothing came of the stimulus. Counts it for each run that it touched. */
+  finish(): Turn | undefined {
+    if (this.#events.length === 0) return undefined;
+    const counted = new Set<string>();
+    for (const { run } of this.#events) if (!counted.has(run)) this.#countTurn(run, counted);
+    const { id, atMs, origin, by, cause } = this.#stimulus;
+    return {
+      id,
+      atMs,
+      origin,
+      by,
+      cause,
+      events: this.#events,
+      openedCalls: this.#openedCalls,
+      closedCalls: this.#closedCalls,
+      openedTimers: this.#openedTimers,
+      closedTimers: this.#closedTimers,
+      runs:
+        this.#changedRuns.size === 0
+          ? NO_RUNS
+          : [...this.#changedRuns].flatMap((changed) => this.runs.get(changed) ?? []),
+    };
+  }
+
+  #countTurn(id: string, counted: Set<string>): void {
+    counted.add(id);
+    const run = this.run(id);
+    invariant(run, `the run ${id} of an actor exists`);
+    this.runs.set(id, { ...run, turns: run.turns + 1 });
+  }
+}

@@ -1,0 +1,206 @@
+import { type AnyMachineSnapshot, type AnyStateMachine, createActor, type EventObject } from 'xstate';
+import { hashText } from '../events/blob.ts';
+import { canonicalJson } from '../events/encode.ts';
+import type { StateValue } from '../events/event.ts';
+import type { Json } from '../events/json.ts';
+import { invariant } from '../invariant.ts';
+import { INVOKE, LEAVE, lowerMachine } from './lower-machine.ts';
+
+/** A machine's state as XState has it. Only this file looks inside. */
+export type Snapshot = AnyMachineSnapshot;
+
+/** What one step of a machine asks for. The kernel makes it durable. */
+export type Request =
+  | { readonly kind: 'emit'; readonly event: EmittedEvent }
+  | { readonly kind: 'invoke'; readonly id: string; readonly src: string; readonly input: unknown }
+  | { readonly kind: 'leave'; readonly id: string }
+  | {
+      readonly kind: 'timer';
+      readonly id: string | undefined;
+      readonly delayMs: number;
+      readonly event: EventObject;
+    }
+  | { readonly kind: 'cancel'; readonly id: string };
+
+export interface EmittedEvent extends EventObject {
+  readonly to?: unknown;
+}
+
+export interface Step {
+  readonly next: Snapshot;
+  readonly requests: readonly Request[];
+}
+
+/** A machine as the kernel sees it: where it starts, and how one event moves it. Pure. */
+export interface Behavior {
+  /** Throws if the machine's context or first states do. */
+  initial(input: Json): Step;
+  /** The same snapshot object and no requests mean that it ignored the event. */
+  step(snapshot: Snapshot, event: EventObject): Step;
+  /** The parts of a snapshot that make it up, in the order in which the machine made them. */
+  persist(snapshot: Snapshot): PersistedSnapshot;
+  restore(persisted: PersistedSnapshot): Snapshot;
+  /** Whether some state has a transition for events of this type. */
+  accepts(type: string): boolean;
+  /** The event types that it takes, for error messages. */
+  readonly takes: readonly string[];
+  /** Hash of the machine's structure. It sees states and names, not the bodies of guards and actions. */
+  readonly structure: string;
+}
+
+export interface PersistedSnapshot {
+  readonly value: StateValue;
+  readonly context: unknown;
+  readonly status: 'active' | 'done' | 'error' | 'stopped';
+  readonly output?: unknown;
+  readonly error?: unknown;
+  /** Ids of the states that each history state remembers. */
+  readonly history: Readonly<Record<string, readonly string[]>>;
+}
+
+/** An action as XState hands it to an executor. */
+interface CollectedAction {
+  readonly type: string;
+  readonly params: unknown;
+}
+
+export const adaptMachine = (machine: AnyStateMachine): Behavior => {
+  const lowered = lowerMachine(machine);
+  const collector = createCollector(lowered);
+  const descriptors = lowered.events.filter((type) => !type.startsWith('xstate.'));
+  return {
+    initial(input) {
+      const step = collector.collect((scope) => lowered.getInitialSnapshot(scope, input));
+      // XState puts what was thrown at the start into the snapshot in place of throwing it.
+      if (step.next.status === 'error') throw step.next.error;
+      return step;
+    },
+    step: (snapshot, event) => collector.collect((scope) => lowered.transition(snapshot, event, scope)),
+    persist,
+    restore: (persisted) => collector.restore(persisted),
+    accepts: (type) => descriptors.some((descriptor) => matches(type, descriptor)),
+    takes: descriptors,
+    structure: hashText(canonicalJson(structureOf(machine.root))),
+  };
+};
+
+/**
+ * XState as a pure function: one scope for the machine's whole life, which collects actions in place of executing them.
+ * (The exported `transition()` builds an actor on every call and is four times slower.)
+ */
+const createCollector = (machine: AnyStateMachine) => {
+  const self = createActor(machine);
+  let actions: CollectedAction[] = [];
+  const scope = {
+    self,
+    system: self.system,
+    id: '',
+    sessionId: '',
+    logger() {},
+    defer() {},
+    emit() {},
+    stopChild() {},
+    actionExecutor: (action: CollectedAction) => actions.push(action),
+  };
+  // XState's scope type lists what live actors need besides; a pure transition reads no more than this.
+  const asScope = scope as unknown as Parameters<AnyStateMachine['transition']>[2];
+  return {
+    collect(step: (collecting: typeof asScope) => Snapshot): Step {
+      // Fresh before each step, or a step that throws would leave its actions to the next actor.
+      actions = [];
+      const next = step(asScope);
+      for (const _ in next.children) {
+        throw new Error(
+          'spawn() inside assign cannot be made durable: emit(startActor({ id, machine, input })) instead.',
+        );
+      }
+      return { next, requests: actions.length === 0 ? NO_REQUESTS : actions.flatMap(toRequest) };
+    },
+    restore(persisted: PersistedSnapshot): Snapshot {
+      const { history, ...rest } = persisted;
+      const historyValue = Object.fromEntries(
+        Object.entries(history).map(([id, nodes]) => [id, nodes.map((node) => ({ id: node }))]),
+      );
+      // restoreSnapshot revives ids of states into the machine's own nodes, which its type does not say.
+      return machine.restoreSnapshot({ ...rest, children: {}, historyValue } as never, asScope);
+    },
+  };
+};
+
+const NO_REQUESTS: readonly Request[] = [];
+
+const toRequest = ({ type, params }: CollectedAction): readonly Request[] => {
+  switch (type) {
+    case 'xstate.emit': {
+      // The types of params are fixed by XState for each of its own actions; the contract test holds them.
+      return [{ kind: 'emit', event: (params as { event: EmittedEvent }).event }];
+    }
+    case 'xstate.raise': {
+      const { id, delay, event } = params as { id?: string; delay?: number; event: EventObject };
+      return delay === undefined ? NO_REQUESTS : [{ kind: 'timer', id, delayMs: delay, event }];
+    }
+    case 'xstate.cancel':
+      return [{ kind: 'cancel', id: (params as { sendId: string }).sendId }];
+    case INVOKE:
+      return [{ kind: 'invoke', ...(params as { id: string; src: string; input: unknown }) }];
+    case LEAVE:
+      return [{ kind: 'leave', id: (params as { id: string }).id }];
+    default:
+      throw new Error(
+        `The action "${type}" has effects that cannot be made durable: emit a message, or call an agent with invoke.`,
+      );
+  }
+};
+
+const persist = ({ value, context, status, output, error, historyValue }: Snapshot): PersistedSnapshot => ({
+  value,
+  context,
+  status,
+  ...(output === undefined ? {} : { output }),
+  ...(error === undefined ? {} : { error }),
+  history: Object.fromEntries(
+    Object.entries(historyValue).map(([id, nodes]) => [id, nodes.map((node: { id: string }) => node.id)]),
+  ),
+});
+
+/** Event descriptors may end in a wildcard: `task.*`, or be one: `*`. */
+const matches = (type: string, descriptor: string): boolean =>
+  descriptor === type ||
+  descriptor === '*' ||
+  (descriptor.endsWith('.*') &&
+    (type === descriptor.slice(0, -2) || type.startsWith(descriptor.slice(0, -1))));
+
+const structureOf = (node: AnyStateMachine['root']): Json => {
+  invariant(node.transitions, 'a state of a machine has its transitions');
+  const names = (actions: readonly unknown[]): string[] => actions.map(nameOf);
+  return {
+    type: node.type,
+    history: node.history,
+    tags: node.tags,
+    entry: names(node.entry),
+    exit: names(node.exit),
+    invoke: node.invoke.map(({ id, src }) => `${id} ${typeof src === 'string' ? src : ''}`),
+    on: Object.fromEntries(
+      [...node.transitions].map(([type, transitions]) => [
+        type,
+        transitions.map(({ target, guard, reenter, actions }) => ({
+          target: target?.map(({ id }) => id) ?? null,
+          guard: nameOf(guard),
+          reenter,
+          actions: names(actions),
+        })),
+      ]),
+    ),
+    always: (node.always ?? []).map(({ target, guard }) => ({
+      target: target?.map(({ id }) => id) ?? null,
+      guard: nameOf(guard),
+    })),
+    states: Object.fromEntries(Object.entries(node.states).map(([key, child]) => [key, structureOf(child)])),
+  };
+};
+
+const nameOf = (named: unknown): string => {
+  if (typeof named === 'string') return named;
+  if (typeof named === 'function') return 'type' in named ? String(named.type) : named.name;
+  return typeof named === 'object' && named !== null && 'type' in named ? String(named.type) : '';
+};
