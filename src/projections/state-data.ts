@@ -1,0 +1,73 @@
+import { RuntimeError } from '../errors.ts';
+
+/** What a projection's state is at its root: an object or an array. */
+export type StateData = object;
+
+export const isContainer = (value: unknown): value is StateData =>
+  typeof value === 'object' && value !== null;
+
+/** The member of that name, its own and no other: `constructor` is not a key unless someone made it one. */
+export const memberOf = (container: StateData, key: PropertyKey): unknown =>
+  Object.hasOwn(container, key) ? Reflect.get(container, key) : undefined;
+
+/**
+ * Checks that JSON gives back exactly what is in `value`. Parts that are the same objects in `known` were checked before
+ * and are passed over, so that checking a state costs what has changed in it.
+ *
+ * @throws {RuntimeError} PAYLOAD_UNSUPPORTED with the path of what is not JSON
+ */
+export const checkData = (value: unknown, known?: unknown, path = '$'): void => {
+  if (Object.is(value, known) && value !== undefined) return;
+  if (!isContainer(value)) return checkScalar(value, path);
+  checkPlain(value, path);
+  const before = isContainer(known) ? known : {};
+  for (const key of keysOf(value)) {
+    const next: unknown = Reflect.get(value, key);
+    const last = memberOf(before, key);
+    // Most members are untouched: to compare them here saves the text of a path that nobody reads.
+    if (!Object.is(next, last) || next === undefined) checkData(next, last, `${path}.${String(key)}`);
+  }
+};
+
+/** Every index of an array, also that of a hole: nothing is there, which is not JSON. */
+const keysOf = (value: StateData): Iterable<PropertyKey> =>
+  Array.isArray(value) ? value.keys() : Object.keys(value);
+
+function checkScalar(value: unknown, path: string): void {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return;
+  if (typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)) return;
+  const found =
+    typeof value === 'number' ? `the number ${Object.is(value, -0) ? '-0' : value}` : typeof value;
+  throw new RuntimeError('PAYLOAD_UNSUPPORTED', { path, found });
+}
+
+function checkPlain(value: StateData, path: string): void {
+  if (Array.isArray(value)) return;
+  if (isPlain(value) && Object.getOwnPropertySymbols(value).length === 0) return;
+  throw new RuntimeError('PAYLOAD_UNSUPPORTED', { path, found: 'not a plain object' });
+}
+
+/**
+ * The data of events may be objects without a prototype; and some test runners give each file an `Object` of its own, so that
+ * ours is not the only one whose objects are plain.
+ */
+function isPlain(value: StateData): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return !isContainer(prototype) || Object.getPrototypeOf(prototype) === null;
+}
+
+/**
+ * Whether each object in the data stands in one place only. Frozen objects (parts of events) may stand anywhere, since nobody
+ * can change them.
+ */
+export const isTree = (root: StateData): boolean => {
+  const seen = new Set<StateData>();
+  const open: StateData[] = [root];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (Object.isFrozen(value)) continue;
+    if (seen.has(value)) return false;
+    seen.add(value);
+    for (const member of Object.values(value)) if (isContainer(member)) open.push(member);
+  }
+  return true;
+};
