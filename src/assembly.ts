@@ -1,0 +1,254 @@
+import { Subject } from 'rxjs';
+import { v7 as uuid } from 'uuid';
+import { type Agent, agentOfCreator } from './actors/agent.ts';
+import { type Bus, createBus } from './actors/bus.ts';
+import type { Progress } from './actors/call-runner.ts';
+import { type Clock, createSystemClock } from './actors/clock.ts';
+import { type Command, toStimulus } from './actors/commands.ts';
+import { createExecutors, type Executors } from './actors/executors.ts';
+import { Host, type Incoming, type Receipt } from './actors/host.ts';
+import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
+import { recover } from './actors/recovery.ts';
+import type { Registry } from './actors/registry.ts';
+import type { SendOptions } from './actors/run-handle.ts';
+import { createRuns, type Runs } from './actors/runs.ts';
+import { createTimers, type Timers } from './actors/timers.ts';
+import { createKernel } from './actors/turn.ts';
+import { RuntimeError } from './errors.ts';
+import type { Door } from './events/door.ts';
+import type { OpenCall, RecordedTurn } from './events/turn.ts';
+import type { Workflow } from './machines/workflow.ts';
+import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
+import { runSummary } from './projections/run-summary.ts';
+import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
+import type { EventLog } from './store/event-log.ts';
+import { openInbox } from './store/inbox.ts';
+
+export type Agents = Readonly<Record<string, Agent>>;
+
+export interface Parts {
+  readonly options: RuntimeOptions<Workflow, unknown>;
+  readonly agents: Agents;
+  readonly limits: RuntimeLimits;
+  readonly registry: Registry;
+  readonly door: Door;
+  readonly log: EventLog;
+  /** Time of the last turn in the log. */
+  readonly lastAtMs: number;
+}
+
+const SWEEP_MS = 30_000;
+
+/** How the parts of a runtime are joined: who is told what, and in which order. */
+export class Assembly {
+  readonly parts: Parts;
+  readonly bus: Bus;
+  readonly views: ProjectionEngine;
+  readonly runs: Runs;
+  readonly host: Host;
+  readonly warnings = new Subject<string>();
+  readonly faults = new Subject<RuntimeError>();
+  readonly progress = new Subject<Progress>();
+  readonly #executors: Executors;
+  readonly #timers: Timers;
+  readonly #inbox: InboxDrain | undefined;
+  readonly #clock: Clock;
+  #sweeping: NodeJS.Timeout | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: Parts) {
+    const { options, limits, registry, log } = parts;
+    this.parts = parts;
+    this.#clock = options.clock ?? createSystemClock();
+    this.bus = createBus({ onFault: this.onFault });
+    this.views = createProjectionEngine({
+      source: log,
+      projections: [runSummary, ...(options.projections ?? [])],
+      onFault: (error, projection, partition) =>
+        this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
+    });
+    const told = {
+      publish: (turn: RecordedTurn) => this.#publish(turn),
+      act: (turn: RecordedTurn) => this.#act(turn),
+      parked: (_run: string, error: RuntimeError) => this.warn(error.message),
+      fault: (error: RuntimeError) => this.#faulted(error),
+      warn: this.warn,
+    };
+    const kernel = createKernel({ registry, limits });
+    this.host = new Host({ log, registry, kernel, clock: this.#clock, ...told }, limits, parts.lastAtMs);
+    this.#executors = this.#createExecutors();
+    this.#timers = createTimers(this.#clock, ({ actor, timer, generation, openedAt }) =>
+      this.#keep({
+        kind: 'fired',
+        id: uuid(),
+        origin: 'timer',
+        by: null,
+        cause: openedAt,
+        actor,
+        timer,
+        generation,
+      }),
+    );
+    this.runs = createRuns({
+      actor: (address) => this.host.memory.read(address),
+      peek: (address) => this.host.memory.cache.actor(address),
+      find: (id) => log.run(id),
+      events: (id) => this.bus.run$(id),
+      execute: (command, given) => this.execute(command, given),
+      onFault: this.onFault,
+    });
+    this.#inbox = this.#createInbox();
+  }
+
+  /** Takes up what is open in the log, and what waits in the inbox. */
+  async start(): Promise<void> {
+    const { options, log, registry } = this.parts;
+    this.#sweeping = setInterval(() => void this.host.sweep().catch(this.onFault), SWEEP_MS).unref();
+    if (!options.idle) {
+      await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
+    }
+    await this.#inbox?.start();
+  }
+
+  /** Carries out a command of the host's, or of another process's. Resolves once it is in the log. */
+  async execute(
+    command: Command,
+    { by, id }: SendOptions = {},
+    origin: 'host' | 'inbox' = 'host',
+  ): Promise<Receipt> {
+    if (this.#closing && origin === 'host')
+      throw new RuntimeError('RUNTIME_CLOSED', { action: command.kind });
+    return this.host.submit(
+      await toStimulus(this.parts, command, { id: id ?? uuid(), origin, by: by ?? null }),
+    );
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  readonly warn = (warning: string): void => {
+    try {
+      this.parts.options.onWarning?.(warning);
+    } catch {
+      // Whoever wants to hear of warnings cannot: nobody is left to be told.
+    }
+    this.warnings.next(warning);
+  };
+
+  readonly onFault = (error: unknown): void => this.warn(`A subscriber failed: ${String(error)}`);
+
+  async #close(): Promise<void> {
+    clearInterval(this.#sweeping);
+    await this.#inbox?.stop();
+    this.#executors.stop();
+    this.#timers.stop();
+    await this.host.close();
+    await this.views.close();
+    this.runs.fail(new RuntimeError('RUNTIME_CLOSED', { action: 'waiting for a run' }));
+    this.bus.complete();
+    for (const subject of [this.progress, this.faults, this.warnings]) subject.complete();
+    await this.parts.log.close();
+  }
+
+  #publish(turn: RecordedTurn): void {
+    this.views.committed(turn.events);
+    this.bus.publish(turn);
+    this.runs.committed(turn);
+    for (const { id, verdict } of turn.runs) if (verdict !== null) this.views.runEnded(id);
+  }
+
+  #act(turn: RecordedTurn): void {
+    for (const call of turn.closedCalls) this.#executors.abort(call);
+    for (const timer of turn.closedTimers) this.#timers.close(timer);
+    if (this.parts.options.idle) return;
+    for (const call of turn.openedCalls) this.#executors.start(call);
+    for (const timer of turn.openedTimers) this.#timers.open(timer);
+  }
+
+  #faulted(error: RuntimeError): void {
+    this.#executors.stop();
+    this.#timers.stop();
+    this.runs.fail(error);
+    this.faults.next(error);
+    this.warn(error.message);
+  }
+
+  /** For what came from agents and timers: nobody waits for it, so that nobody would hear of its failure. */
+  #keep(incoming: Incoming): void {
+    this.host
+      .keep(incoming)
+      .catch((error: unknown) => this.warn(`A stimulus (${incoming.kind}) was refused: ${String(error)}`));
+  }
+
+  #createExecutors(): Executors {
+    const { agents, registry, door, log } = this.parts;
+    return createExecutors({
+      clock: this.#clock,
+      door,
+      find: createAgentFinder(agents, registry),
+      known: () => Object.keys(agents),
+      loadBlobs: (hashes) => log.blobs(hashes),
+      putBlobs: (blobs) => log.putBlobs(blobs),
+      begun: async ({ actor, call, generation, openedAt: cause }) => {
+        await this.host.keep({
+          kind: 'begun',
+          id: uuid(),
+          origin: 'agent',
+          by: null,
+          cause,
+          actor,
+          call,
+          generation,
+        });
+      },
+      answered: ({ actor, call, generation, openedAt: cause }, outcome) =>
+        this.#keep({
+          kind: 'answer',
+          id: uuid(),
+          origin: 'agent',
+          by: null,
+          cause,
+          actor,
+          call,
+          generation,
+          outcome,
+          usage: undefined,
+        }),
+      progress: (update) => this.progress.next(update),
+      warn: this.warn,
+    });
+  }
+
+  #createInbox(): InboxDrain | undefined {
+    const { log } = this.parts;
+    if (log.file === null) return undefined;
+    return createInboxDrain({
+      inbox: openInbox(log.file),
+      clock: this.#clock,
+      isDone: async (id) => (await log.findTurn(id)) !== undefined,
+      execute: (command, { id, by }) => this.execute(command, { id, ...(by !== null && { by }) }, 'inbox'),
+      warn: this.warn,
+    });
+  }
+}
+
+/** The host's agent of that name, else the function that the machine's author wrote under `actors`. */
+const createAgentFinder = (agents: Agents, registry: Registry) => {
+  const inMachines = new Map<string, Agent>();
+  return ({ agent: name, machine, machineVersion }: OpenCall): Agent | undefined => {
+    if (Object.hasOwn(agents, name)) return agents[name];
+    const definition = registry.find(machine, machineVersion) ?? registry.newest(machine);
+    const source = definition?.sources.get(name);
+    if (source?.kind !== 'call' || !source.creator) return undefined;
+    const key = `${machine}@${definition?.version} ${name}`;
+    const known = inMachines.get(key) ?? agentOfCreator(source.creator);
+    inMachines.set(key, known);
+    return known;
+  };
+};

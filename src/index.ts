@@ -1,0 +1,33 @@
+// Running workflows.
+
+export type { Agent, AgentFunction, AgentOptions, AgentRequest } from './actors/agent.ts';
+// Agents.
+export { agent } from './actors/agent.ts';
+export type { Progress } from './actors/call-runner.ts';
+export type { Receipt } from './actors/host.ts';
+export type { ReplayReport } from './actors/replay.ts';
+export type { ActorState, Run, RunResult, SendOptions } from './actors/run-handle.ts';
+export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
+export type { BlobRef } from './events/blob.ts';
+export { isBlobRef } from './events/blob.ts';
+export { type Delivery, delivery } from './events/delivery.ts';
+// What is read from the log.
+export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
+// Values and errors.
+export type { Failure, Json, JsonObject } from './events/json.ts';
+export type { SecretOptions } from './events/redact.ts';
+export type { RunRecord, Verdict } from './events/turn.ts';
+export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
+export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
+export { agentCall } from './machines/agent-call.ts';
+export type { Counter, Migration, Workflow, WorkflowOptions } from './machines/workflow.ts';
+// What workflows are made of.
+export { workflow } from './machines/workflow.ts';
+export type { Change } from './projections/changes.ts';
+export type { Projection } from './projections/projection.ts';
+export { projection } from './projections/projection.ts';
+export { runSummary } from './projections/run-summary.ts';
+export { createRuntime } from './runtime.ts';
+export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts';
+export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
+export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';

@@ -1,0 +1,104 @@
+import type { Observable } from 'rxjs';
+import type {
+  AnyStateMachine,
+  ContextFrom,
+  EventFromLogic,
+  InputFrom,
+  OutputFrom,
+  StateValueFrom,
+} from 'xstate';
+import type { Progress } from './actors/call-runner.ts';
+import type { Receipt } from './actors/host.ts';
+import type { ReplayReport } from './actors/replay.ts';
+import type { ActorState, Run, SendOptions } from './actors/run-handle.ts';
+import type { RuntimeError } from './errors.ts';
+import type { Address, RecordedEvent } from './events/event.ts';
+import type { RunRecord } from './events/turn.ts';
+import type { Workflow } from './machines/workflow.ts';
+import type { Change } from './projections/changes.ts';
+import type { Projection } from './projections/projection.ts';
+import type { EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+
+type MachineOf<Workflows extends Workflow, Name> = Extract<Workflows, { readonly name: Name }>['machine'];
+
+/** A run, typed by the machine of its workflow. */
+export type RunOf<Machine extends AnyStateMachine> = Run<
+  EventFromLogic<Machine>,
+  ActorState<StateValueFrom<Machine>, ContextFrom<Machine>>,
+  OutputFrom<Machine>
+>;
+
+export interface StartOptions {
+  /** The run's id; a new one unless set. The same id is started once only. */
+  readonly id?: string;
+  readonly by?: string;
+}
+
+/** A machine whose author declared no input needs none. */
+type StartArguments<Machine extends AnyStateMachine> =
+  unknown extends InputFrom<Machine>
+    ? [input?: unknown, options?: StartOptions]
+    : [input: InputFrom<Machine>, options?: StartOptions];
+
+/** The runtime in a host application: one for each log. */
+export interface Runtime<Workflows extends Workflow = Workflow> {
+  /** Starts a run. Resolves once its start is in the log. */
+  start<Name extends Workflows['name']>(
+    workflow: Name,
+    ...input: StartArguments<MachineOf<Workflows, Name>>
+  ): Promise<RunOf<MachineOf<Workflows, Name>>>;
+  /** A run of the log, open or ended. Name its workflow to have it typed. */
+  run(id: string): Promise<Run>;
+  run<Name extends Workflows['name']>(id: string, workflow: Name): Promise<RunOf<MachineOf<Workflows, Name>>>;
+  /** Runs by status and workflow, newest first. */
+  runs(filter?: RunFilter): Promise<readonly RunRecord[]>;
+  /** Sends a message to any actor by its address. */
+  send(to: Address, message: { readonly type: string }, options?: SendOptions): Promise<Receipt>;
+  /** The state of any actor. */
+  actor(address: Address): Promise<ActorState>;
+
+  /** Every event, once it is committed, in order. */
+  readonly events$: Observable<RecordedEvent>;
+  /** What agents tell of their work while it is under way. Not in the log. */
+  readonly progress$: Observable<Progress>;
+  /** What goes wrong without anyone waiting for it. */
+  readonly warnings$: Observable<string>;
+  /** Emits once if the disk fails and nothing can be written any more: open the log anew. */
+  readonly fault$: Observable<RuntimeError>;
+
+  /** The log itself, by run, actor, type, cause and time: the audit. */
+  audit(query: EventQuery): Promise<readonly RecordedEvent[]>;
+  /** Messages that nobody took, oldest first, and whether they were sent again. */
+  deadLetters(filter?: Pick<EventQuery, 'run' | 'after' | 'limit'>): Promise<readonly DeadLetter[]>;
+  /** Sends a dead letter again, to whom it was meant for. */
+  resend(position: number, options?: Pick<SendOptions, 'by' | 'id'>): Promise<Receipt>;
+
+  /** The state of a projection's partition, folded to the end of the log. */
+  read<State>(projection: Projection<State>, run?: string): Promise<State>;
+  /** The state now, then after each change. */
+  view$<State>(projection: Projection<State>, run?: string): Observable<State>;
+  /** Changes at paths that match a pattern: `actors.*.state`. */
+  watch<State>(projection: Projection<State>, run: string | undefined, pattern: string): Observable<Change>;
+
+  /** Registers more workflows, as createRuntime does. */
+  register(...workflows: readonly Workflow[]): void;
+  /** Checks the log row by row, then rebuilds every actor from it and compares. Reads all of the log. */
+  verify(): Promise<{ readonly log: VerifyReport; readonly replay: ReplayReport }>;
+  /** Copies the log to a new file while it is in use. */
+  backup(file: string): Promise<void>;
+  /** Writes the log as JSON lines, and gives the head that an import of them must have. */
+  export(write: (line: string) => void | Promise<void>): Promise<Head>;
+  /** Commits what waits, aborts agents (their calls start again with the next runtime), and lets go of the log. */
+  close(): Promise<void>;
+}
+
+export interface DeadLetter {
+  readonly position: number;
+  readonly run: string;
+  readonly to: Address;
+  readonly type: string;
+  readonly message: unknown;
+  readonly reason: string;
+  readonly atMs: number;
+  readonly resent: boolean;
+}

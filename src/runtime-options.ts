@@ -1,0 +1,83 @@
+import type { AnyStateMachine, StateMachine } from 'xstate';
+import type { Agent, AgentFunction } from './actors/agent.ts';
+import type { Clock } from './actors/clock.ts';
+import type { EncodeLimits } from './events/encode.ts';
+import type { SecretOptions } from './events/redact.ts';
+import type { AgentCallLogic } from './machines/agent-call.ts';
+import type { Workflow } from './machines/workflow.ts';
+import type { Projection } from './projections/projection.ts';
+import type { EventLog } from './store/event-log.ts';
+
+export interface RuntimeOptions<Workflows extends Workflow, Agents> {
+  /** The log's path; it is made if it is not there. `:memory:` for one that is gone with the process. */
+  readonly file: string;
+  /** Every machine that runs or is invoked here, older versions that still have open runs among them. */
+  readonly workflows: readonly Workflows[];
+  /** By name: a function, or `agent(function, options)`. What a workflow expects of it is checked by its types. */
+  readonly agents: Agents;
+  readonly projections?: readonly Projection[];
+  /** What must never be in the log: redacted in everything that comes in. */
+  readonly secrets?: SecretOptions;
+  readonly limits?: Partial<RuntimeLimits>;
+  /** `full` (default): what was acknowledged survives a power cut. `normal`: a power cut may lose the last commits. */
+  readonly durability?: 'full' | 'normal';
+  /** Keep other processes from reading the log too. Then a full disk cannot end the process (see docs/GUARANTEES.md). */
+  readonly exclusive?: boolean;
+  /** Take no new work while the disk has less than this left; 64 MiB unless set. */
+  readonly reserveBytes?: number;
+  /** What goes wrong without anyone waiting for it: a subscriber that throws, a call without an agent, a commit to be repeated. */
+  readonly onWarning?: (warning: string) => void;
+  /** Do not start agents and timers: to look at a log, or to carry out a command in passing. */
+  readonly idle?: boolean;
+  /** Another clock than the machine's: for tests and simulations. */
+  readonly clock?: Clock;
+  /** Another log than the file: for tests and simulations. */
+  readonly log?: EventLog;
+}
+
+export interface RuntimeLimits {
+  /** How many messages one stimulus may cause before its run ends exhausted: 1,000. */
+  readonly deliveriesPerTurn: number;
+  /** How many turns a run may take before it ends exhausted: 10,000. */
+  readonly turnsPerRun: number;
+  /** How many calls of the host may wait for their commit: 10,000. */
+  readonly queue: number;
+  /** How many actors stay in memory: 50,000. */
+  readonly loaded: number;
+  /** After how long an actor without messages leaves memory: 5 minutes. */
+  readonly idleMs: number;
+  /** How large, deep and wide one message or answer may be. */
+  readonly payload: EncodeLimits;
+}
+
+/** The type of a machine's `actors`, as a union of { src, logic }. */
+type SourcesOf<Machine extends AnyStateMachine> =
+  // The other thirteen parameters do not matter here, and any is what XState's own AnyStateMachine has in their place.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  Machine extends StateMachine<any, any, any, infer Actor, any, any, any, any, any, any, any, any, any, any>
+    ? Actor
+    : never;
+
+/** Those of them that call an agent by its name under `actors`. */
+type NamedCall<Source> = Source extends {
+  readonly src: infer Name extends string;
+  readonly logic: infer Logic;
+}
+  ? Logic extends AgentCallLogic<infer Input, infer Output, infer Kind>
+    ? 'chosen' extends Kind
+      ? never
+      : { readonly name: Name; readonly agent: Agent<Input, Output> | AgentFunction<Input, Output> }
+    : never
+  : never;
+
+type CallsOf<Workflows extends Workflow> = Workflows extends Workflow
+  ? NamedCall<SourcesOf<Workflows['machine']>>
+  : never;
+
+/**
+ * The agents that these workflows call by name, each with the input that it is given and the output that is expected. (A
+ * conditional type, so that TypeScript resolves it before it infers the parameters of functions written in place.)
+ */
+export type AgentsOf<Workflows extends Workflow> = [Workflows] extends [never]
+  ? never
+  : { readonly [Call in CallsOf<Workflows> as Call['name']]: Call['agent'] };

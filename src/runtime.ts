@@ -1,0 +1,155 @@
+import { v7 as uuid } from 'uuid';
+import { type Agent, type AgentFunction, agent } from './actors/agent.ts';
+import { createRegistry } from './actors/registry.ts';
+import { replayLog } from './actors/replay.ts';
+import { toActorState } from './actors/run-handle.ts';
+import { SafeObservable } from './actors/safe-observable.ts';
+import { type Agents, Assembly } from './assembly.ts';
+import { RuntimeError } from './errors.ts';
+import { createDoor } from './events/door.ts';
+import { DEFAULT_LIMITS } from './events/encode.ts';
+import type { Workflow } from './machines/workflow.ts';
+import type { DeadLetter, Runtime } from './runtime-api.ts';
+import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
+import type { EventLog } from './store/event-log.ts';
+import { createMemoryLog } from './store/memory/memory-log.ts';
+import { openSqliteLog } from './store/sqlite/sqlite-log.ts';
+import { exportLog } from './store/transfer.ts';
+
+export const LIMITS: RuntimeLimits = {
+  deliveriesPerTurn: 1_000,
+  turnsPerRun: 10_000,
+  queue: 10_000,
+  loaded: 50_000,
+  idleMs: 5 * 60_000,
+  payload: DEFAULT_LIMITS,
+};
+
+const IN_MEMORY = ':memory:';
+
+/**
+ * Opens a log, takes up what was open in it, and runs workflows on it.
+ *
+ * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, NEWER_SCHEMA, LOG_CORRUPT, MACHINE_REFUSED, BAD_OPTION
+ */
+export const createRuntime = async <const Workflows extends Workflow>(
+  options: RuntimeOptions<Workflows, AgentsOf<Workflows>>,
+): Promise<Runtime<Workflows>> => {
+  const limits = checkedLimits({ ...LIMITS, ...options.limits });
+  const agents = toAgents(options.agents);
+  const registry = createRegistry();
+  registry.register(options.workflows);
+  const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
+  const log = options.log ?? (await openLog(options));
+  try {
+    const { atMs: lastAtMs } = await log.head();
+    const assembly = new Assembly({ options, agents, limits, registry, door, log, lastAtMs });
+    await assembly.start();
+    return toRuntime(assembly);
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+};
+
+const checkedLimits = (limits: RuntimeLimits): RuntimeLimits => {
+  for (const [option, value] of Object.entries({ ...limits, ...limits.payload })) {
+    if (typeof value === 'object' || (typeof value === 'number' && value >= 1)) continue;
+    throw new RuntimeError('BAD_OPTION', {
+      option: `limits.${option}`,
+      found: String(value),
+      expected: 'a number from 1',
+    });
+  }
+  return limits;
+};
+
+/** A function alone is an agent with the usual options. */
+const toAgents = (agents: Readonly<Record<string, Agent | AgentFunction<never, unknown>>>): Agents =>
+  Object.fromEntries(
+    Object.entries(agents).map(([name, given]) => [name, typeof given === 'function' ? agent(given) : given]),
+  );
+
+const openLog = async ({
+  file,
+  durability,
+  exclusive,
+  reserveBytes,
+}: RuntimeOptions<Workflow, unknown>): Promise<EventLog> =>
+  file === IN_MEMORY
+    ? createMemoryLog()
+    : openSqliteLog({
+        file,
+        ...(durability && { durability }),
+        ...(exclusive !== undefined && { exclusive }),
+        ...(reserveBytes !== undefined && { reserveBytes }),
+      });
+
+/** What the host sees of an assembly. */
+const toRuntime = (assembly: Assembly): Runtime => {
+  const { bus, views, runs, host, onFault, parts } = assembly;
+  const { log, registry } = parts;
+  const open = (action: string): void => {
+    if (assembly.isClosed) throw new RuntimeError('RUNTIME_CLOSED', { action });
+  };
+  return {
+    async start(workflow, ...[input, { id = uuid(), by } = {}]) {
+      await assembly.execute({ kind: 'start', workflow, run: id, input }, by === undefined ? {} : { by });
+      return runs.handle(id) as never; // Typed by the caller's workflow: the machine that was started is that workflow's.
+    },
+    async run(id: string) {
+      if (!(await log.run(id))) throw new RuntimeError('UNKNOWN_RUN', { run: id });
+      return runs.handle(id) as never; // Typed by the caller, who names the workflow.
+    },
+    runs: (filter = {}) => log.runs(filter),
+    send: (to, message, options = {}) => {
+      const { expectedVersion } = options;
+      return assembly.execute(
+        { kind: 'send', to, message, ...(expectedVersion !== undefined && { expectedVersion }) },
+        options,
+      );
+    },
+    async actor(address) {
+      const record = await host.memory.read(address);
+      if (!record) throw new RuntimeError('UNKNOWN_ACTOR', { address });
+      return toActorState(record);
+    },
+    events$: bus.events$,
+    progress$: SafeObservable.over(assembly.progress, onFault),
+    warnings$: SafeObservable.over(assembly.warnings, () => undefined),
+    fault$: SafeObservable.over(assembly.faults, onFault),
+    audit: (query) => log.events(query),
+    deadLetters: (filter = {}) => deadLetters(log, filter),
+    resend: (position, options = {}) => assembly.execute({ kind: 'resend', position }, options),
+    read: (projection, run) => views.read(projection, run),
+    view$: (projection, run) => SafeObservable.over(views.state$(projection, run), onFault),
+    watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
+    register(...workflows) {
+      open('register');
+      registry.register(workflows);
+    },
+    verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
+    backup: (file) => log.backup(file),
+    export: (write) => exportLog(log, write),
+    close: () => assembly.close(),
+  };
+};
+
+const deadLetters = async (
+  log: EventLog,
+  filter: Parameters<Runtime['deadLetters']>[0],
+): Promise<readonly DeadLetter[]> => {
+  const letters = await log.events({ ...filter, kinds: ['undelivered'] });
+  return Promise.all(
+    letters.map(async ({ position, run, type, data, atMs }) => ({
+      position,
+      run,
+      to: typeof data.to === 'string' ? data.to : '',
+      type,
+      message: data.message,
+      reason: typeof data.reason === 'string' ? data.reason : '',
+      atMs,
+      resent: (await log.events({ cause: position, limit: 1 })).length > 0,
+    })),
+  );
+};
