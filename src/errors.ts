@@ -5,6 +5,13 @@ export interface ErrorFields {
   UNKNOWN_WORKFLOW: { workflow: string; known: readonly string[] };
   UNKNOWN_EVENT: { address: string; type: string; known: readonly string[] };
   UNKNOWN_PROJECTION: { projection: string; known: readonly string[] };
+  PROJECTION_FAULT: {
+    projection: string;
+    version: number;
+    partition: string;
+    position: number;
+    problem: string;
+  };
   RESERVED_EVENT: { type: string };
   BAD_MESSAGE: { found: string };
   BAD_ADDRESS: { address: string; problem: string };
@@ -66,6 +73,10 @@ const MESSAGES: {
   UNKNOWN_PROJECTION: ({ projection, known }) => [
     `No projection "${projection}" is registered.`,
     `Pass it to createRuntime({ projections: [...] }). Registered: ${list(known)}.`,
+  ],
+  PROJECTION_FAULT: ({ projection, version, partition, position, problem }) => [
+    `Version ${version} of the projection "${projection}" cannot fold the event at position ${position} into "${partition}": ${problem}`,
+    'Mend its fold, give it a new version and open the log again.',
   ],
   RESERVED_EVENT: ({ type }) => [
     `Messages of type "${type}" are made by the runtime only.`,

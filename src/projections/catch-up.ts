@@ -2,7 +2,7 @@ import { freeze } from 'immer';
 import { changesNothing } from './changes.ts';
 import type { LivePartitions } from './live-partitions.ts';
 import type { Partition } from './partition.ts';
-import { ProjectionFault } from './projection-fault.ts';
+import { isProjectionFault } from './projection-fault.ts';
 import type { ProjectionSource } from './projection-source.ts';
 import { chunksOf, createReplay, type Folded, type Replay, type Replayed } from './replay.ts';
 import { isContainer } from './state-data.ts';
@@ -38,7 +38,7 @@ export class CatchUp {
     this.#replay = createReplay(source);
   }
 
-  /** Resolves once everything up to `target` is in the partition. @throws {ProjectionFault} if it is or becomes faulty */
+  /** Resolves once everything up to `target` is in the partition. @throws {RuntimeError} PROJECTION_FAULT if it is or becomes faulty */
   async reach(partition: Partition, target: number): Promise<void> {
     while (partition.fault === undefined && this.#live.positionOf(partition) < target) {
       await this.#alone(partition, () => this.#advance(partition, target));
@@ -92,7 +92,7 @@ export class CatchUp {
       if (partition.watchers.length > 0) await this.#foldWatched(partition, to);
       else await this.#foldAside(partition, to);
     } catch (error) {
-      if (!(error instanceof ProjectionFault)) throw error;
+      if (!isProjectionFault(error)) throw error;
       this.#watching.drop(partition, error);
     }
     this.#watching.admit(partition);
@@ -146,7 +146,7 @@ export class CatchUp {
         if (partition.watchers.length > 0) await this.#foldWatched(partition, folded.position);
       } while (folded.position < this.#live.positionOf(partition));
     } catch (error) {
-      if (error instanceof ProjectionFault) this.#watching.drop(partition, error);
+      if (isProjectionFault(error)) this.#watching.drop(partition, error);
       throw error;
     }
     this.#replace(partition, folded);

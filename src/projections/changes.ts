@@ -31,29 +31,46 @@ export interface Step {
  */
 export const changesIn = ({ before, after, position }: Step, pattern: PathPattern): readonly Change[] => {
   const changes: Change[] = [];
-  compare({ old: before, value: after, segments: [], places: pattern.start, above: undefined });
+  compare(before, after, { places: pattern.start, key: '', parent: undefined, above: undefined });
   return changes;
 
-  function compare({ old, value, segments, places, above }: Visit): void {
-    if (Object.is(old, value)) return;
-    const here = pattern.isMatch(places) ? { old, value, segments, isTold: false } : above;
-    if (here === undefined && places.length === 0) return;
-    // Whatever else is different below would tell the same path again.
-    if (here?.isTold === true && places.length === 0) return;
-    if (kindOf(old) !== kindOf(value) || !isContainer(value)) tell(here);
-    for (const key of keysOf(old, value)) {
-      const step = { old: childOf(old, key), value: childOf(value, key) };
-      if (Object.is(step.old, step.value)) continue;
-      const next = pattern.step(places, key);
-      compare({ ...step, segments: [...segments, segmentOf(old, value, key)], places: next, above: here });
+  function compare(old: unknown, value: unknown, trail: Trail): void {
+    const match = pattern.isMatch(trail.places) ? { old, value, trail, isTold: false } : trail.above;
+    const isDeadEnd = trail.places.length === 0;
+    // Nobody asks for what is below, or whatever is different there would tell the same path again.
+    if (isDeadEnd && (match === undefined || match.isTold)) return;
+    if (kindOf(old) !== kindOf(value) || !isContainer(value)) tell(match);
+    if (isContainer(value)) compareMembers(old, value, { ...trail, above: match });
+    if (isContainer(old)) compareGone(old, value, { ...trail, above: match });
+  }
+
+  function compareMembers(old: unknown, value: StateData, parent: Trail): void {
+    const container = isContainer(old) ? old : NOTHING;
+    for (const key of Object.keys(value)) {
+      // Most members are untouched. (What is not a member of the old value, but of every object, is never the same as data.)
+      if (Object.is(container[key], value[key])) continue;
+      compare(memberOf(container, key), value[key], below(parent, Array.isArray(value), key));
     }
+  }
+
+  function compareGone(old: StateData, value: unknown, parent: Trail): void {
+    const container = isContainer(value) ? value : NOTHING;
+    for (const key of Object.keys(old)) {
+      if (Object.hasOwn(container, key)) continue;
+      compare(memberOf(old, key), undefined, below(parent, Array.isArray(old), key));
+    }
+  }
+
+  function below(parent: Trail, isIndex: boolean, key: string): Trail {
+    const places = pattern.step(parent.places, key);
+    return { places, key: isIndex ? Number(key) : key, parent, above: parent.above };
   }
 
   function tell(match: Match | undefined): void {
     if (match === undefined || match.isTold) return;
     match.isTold = true;
-    const { segments, value, old } = match;
-    changes.push({ path: segments.join('.'), segments, value, old, position });
+    const segments = segmentsOf(match.trail);
+    changes.push({ path: segments.join('.'), segments, value: match.value, old: match.old, position });
   }
 };
 
@@ -62,36 +79,30 @@ const ANYTHING = compilePattern('**');
 /** Whether both sides of a step hold the same data, be it in other objects. */
 export const changesNothing = (step: Step): boolean => changesIn(step, ANYTHING).length === 0;
 
+/** The way to a place in the state. */
+interface Trail {
+  readonly places: Places;
+  readonly key: PathKey;
+  /** Undefined for the root, which has no key. */
+  readonly parent: Trail | undefined;
+  /** The deepest match on the way here. */
+  readonly above: Match | undefined;
+}
+
 /** A path that matches, and whether it was told already. */
 interface Match {
   readonly old: unknown;
   readonly value: unknown;
-  readonly segments: readonly PathKey[];
+  readonly trail: Trail;
   isTold: boolean;
 }
 
-interface Visit extends Omit<Match, 'isTold'> {
-  readonly places: Places;
-  /** The deepest match on the way here. */
-  readonly above: Match | undefined;
-}
+const NOTHING: StateData = {};
+
+const segmentsOf = ({ parent, key }: Trail): readonly PathKey[] =>
+  parent === undefined ? [] : [...segmentsOf(parent), key];
 
 const kindOf = (value: unknown): 'array' | 'object' | 'scalar' => {
   if (!isContainer(value)) return 'scalar';
   return Array.isArray(value) ? 'array' : 'object';
 };
-
-const childOf = (value: unknown, key: string): unknown =>
-  isContainer(value) ? memberOf(value, key) : undefined;
-
-/** A number if the key is one of an array. */
-const segmentOf = (old: unknown, value: unknown, key: string): PathKey =>
-  Array.isArray(isContainer(value) && Object.hasOwn(value, key) ? value : old) ? Number(key) : key;
-
-/** The keys of the newer value in its order, then those that only the older one has. */
-function keysOf(old: unknown, value: unknown): readonly string[] {
-  const newer = isContainer(value) ? Object.keys(value) : [];
-  if (!isContainer(old)) return newer;
-  const gone = Object.keys(old).filter((key) => !isContainer(value) || !Object.hasOwn(value, key));
-  return gone.length === 0 ? newer : [...newer, ...gone];
-}

@@ -30,8 +30,7 @@ export interface ProjectionEngine {
    * The state of a partition at the end that the log had when this was called, or later. The partition is the id of a run; a
    * projection of the whole log needs none.
    *
-   * @throws {ProjectionFault} if its fold could not take an event
-   * @throws {RuntimeError} UNKNOWN_PROJECTION, BAD_OPTION, RUNTIME_CLOSED, or what the log throws
+   * @throws {RuntimeError} PROJECTION_FAULT if its fold could not take an event; UNKNOWN_PROJECTION, BAD_OPTION, RUNTIME_CLOSED, or what the log throws
    */
   read<State>(which: Which<State>, partition?: string): Promise<State>;
 

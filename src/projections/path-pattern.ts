@@ -40,28 +40,30 @@ type KeyTest = ((key: string) => boolean) | undefined;
 export const compilePattern = (text: string): PathPattern => {
   const tests = readKeys(text).map(testOf);
   /** A place before `**` is a place after it too, since `**` may stand for no key at all. */
-  const enter = (place: number, into: Set<number>): void => {
-    for (let at = place; !into.has(at); at += 1) {
-      into.add(at);
-      if (at === tests.length || tests[at] !== undefined) return;
-    }
+  const enter = (place: number, into: number[]): void => {
+    add(place, into);
+    if (place < tests.length && tests[place] === undefined) add(place + 1, into);
   };
   const step = (places: Places, key: PathKey): Places => {
     const name = String(key);
-    const next = new Set<number>();
+    const next: number[] = [];
     for (const place of places) {
       if (place === tests.length) continue;
       const test = tests[place];
       if (test === undefined) enter(place, next);
       else if (test(name)) enter(place + 1, next);
     }
-    return [...next];
+    return next;
   };
-  const first = new Set<number>();
-  enter(0, first);
-  const start = [...first];
+  const start: number[] = [];
+  enter(0, start);
   const isMatch = (places: Places): boolean => places.includes(tests.length);
   return { text, start, step, isMatch, matches: (path) => isMatch(path.reduce(step, start)) };
+};
+
+/** Places come in order, and no two `**` stand side by side: one that is not greater than the last is there already. */
+const add = (place: number, into: number[]): void => {
+  if (place > (into.at(-1) ?? -1)) into.push(place);
 };
 
 const readKeys = (text: string): readonly string[] => {

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../events/event.ts';
 import type { CompiledProjection } from './compiled-projection.ts';
 import { foldDraft, foldInPlace } from './fold-event.ts';
 import { GuardedState } from './guarded-state.ts';
-import { ProjectionFault } from './projection-fault.ts';
+import { projectionFault } from './projection-fault.ts';
 import type { ProjectionSource } from './projection-source.ts';
 import { checkData, type StateData } from './state-data.ts';
 
@@ -113,13 +113,13 @@ async function replayDrafts(
 const foldAll = (subject: Subject, state: StateData, events: readonly RecordedEvent[]): StateData =>
   events.reduce((folded, event) => foldOrFault(subject, folded, event), state);
 
-/** Folds with a draft. @throws {ProjectionFault} if the fold cannot take the event; the state is as it was */
+/** Folds with a draft. @throws {RuntimeError} PROJECTION_FAULT if the fold cannot take the event; the state is as it was */
 export function foldOrFault({ projection, id }: Subject, state: StateData, event: RecordedEvent): StateData {
   try {
     return foldDraft(projection, state, event);
   } catch (error) {
     const { name, version } = projection;
-    throw new ProjectionFault({ projection: name, version, partition: id, position: event.position }, error);
+    throw projectionFault({ projection: name, version, partition: id, position: event.position }, error);
   }
 }
 

@@ -1,14 +1,14 @@
 import { RuntimeError } from '../errors.ts';
 
-/** What a projection's state is at its root: an object or an array. */
-export type StateData = object;
+/** What a projection's state is at its root, and what all in it is that is not a scalar: an object or an array. */
+export type StateData = Readonly<Record<PropertyKey, unknown>>;
 
 export const isContainer = (value: unknown): value is StateData =>
   typeof value === 'object' && value !== null;
 
 /** The member of that name, its own and no other: `constructor` is not a key unless someone made it one. */
 export const memberOf = (container: StateData, key: PropertyKey): unknown =>
-  Object.hasOwn(container, key) ? Reflect.get(container, key) : undefined;
+  Object.hasOwn(container, key) ? container[key] : undefined;
 
 /**
  * Checks that JSON gives back exactly what is in `value`. Parts that are the same objects in `known` were checked before
@@ -22,10 +22,11 @@ export const checkData = (value: unknown, known?: unknown, path = '$'): void => 
   checkPlain(value, path);
   const before = isContainer(known) ? known : {};
   for (const key of keysOf(value)) {
-    const next: unknown = Reflect.get(value, key);
-    const last = memberOf(before, key);
-    // Most members are untouched: to compare them here saves the text of a path that nobody reads.
-    if (!Object.is(next, last) || next === undefined) checkData(next, last, `${path}.${String(key)}`);
+    const next = value[key];
+    // Most members are untouched. (What is not a member of `before`, but of every object, is never the same as data.)
+    if (!Object.is(next, before[key]) || next === undefined) {
+      checkData(next, memberOf(before, key), `${path}.${String(key)}`);
+    }
   }
 };
 

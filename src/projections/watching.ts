@@ -1,7 +1,7 @@
 import type { Step } from './changes.ts';
 import type { LivePartitions } from './live-partitions.ts';
 import type { Partition } from './partition.ts';
-import { type OnFault, ProjectionFault } from './projection-fault.ts';
+import { isProjectionFault, type OnFault } from './projection-fault.ts';
 
 /** How those who watch partitions come in, are told, and are let go. One who throws is reported and harms nobody else. */
 export class Watching {
@@ -39,7 +39,7 @@ export class Watching {
   /** Ends all watching of a partition, since it cannot go on. A fault of a fold stays with it, to be told to whoever reads it. */
   drop(partition: Partition, error: unknown): void {
     if (error === partition.fault) return;
-    if (error instanceof ProjectionFault) partition.fault = error;
+    if (isProjectionFault(error)) partition.fault = error;
     if (partition.isLive) this.#live.remove(partition);
     const everyone = partition.dismiss();
     this.#onFault(error, partition.projection.name, partition.id);
