@@ -1,5 +1,4 @@
 import { Subject } from 'rxjs';
-import { v7 as uuid } from 'uuid';
 import { type Agent, agentOfCreator } from './actors/agent.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
@@ -7,6 +6,7 @@ import { type Clock, createSystemClock } from './actors/clock.ts';
 import { type Command, toStimulus } from './actors/commands.ts';
 import { createExecutors, type Executors } from './actors/executors.ts';
 import { Host, type Incoming, type Receipt } from './actors/host.ts';
+import { createIds } from './actors/ids.ts';
 import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
@@ -53,6 +53,7 @@ export class Assembly {
   readonly #timers: Timers;
   readonly #inbox: InboxDrain | undefined;
   readonly #clock: Clock;
+  readonly #nextId: () => string;
   #sweeping: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
@@ -60,6 +61,7 @@ export class Assembly {
     const { options, limits, registry, log } = parts;
     this.parts = parts;
     this.#clock = options.clock ?? createSystemClock();
+    this.#nextId = createIds(this.#clock.now());
     this.bus = createBus({ onFault: this.onFault });
     this.views = createProjectionEngine({
       source: log,
@@ -80,7 +82,7 @@ export class Assembly {
     this.#timers = createTimers(this.#clock, ({ actor, timer, generation, openedAt }) =>
       this.#keep({
         kind: 'fired',
-        id: uuid(),
+        id: this.#nextId(),
         origin: 'timer',
         by: null,
         cause: openedAt,
@@ -92,7 +94,7 @@ export class Assembly {
     this.runs = createRuns({
       actor: (address) => this.host.memory.read(address),
       peek: (address) => this.host.memory.cache.actor(address),
-      find: (id) => log.run(id),
+      find: async (id) => this.host.memory.cache.run(id) ?? (await log.run(id)),
       events: (id) => this.bus.run$(id),
       execute: (command, given) => this.execute(command, given),
       onFault: this.onFault,
@@ -119,7 +121,7 @@ export class Assembly {
     if (this.#closing && origin === 'host')
       throw new RuntimeError('RUNTIME_CLOSED', { action: command.kind });
     return this.host.submit(
-      await toStimulus(this.parts, command, { id: id ?? uuid(), origin, by: by ?? null }),
+      await toStimulus(this.parts, command, { id: id ?? this.#nextId(), origin, by: by ?? null }),
     );
   }
 
@@ -198,7 +200,7 @@ export class Assembly {
       begun: async ({ actor, call, generation, openedAt: cause }) => {
         await this.host.keep({
           kind: 'begun',
-          id: uuid(),
+          id: this.#nextId(),
           origin: 'agent',
           by: null,
           cause,
@@ -210,7 +212,7 @@ export class Assembly {
       answered: ({ actor, call, generation, openedAt: cause }, outcome) =>
         this.#keep({
           kind: 'answer',
-          id: uuid(),
+          id: this.#nextId(),
           origin: 'agent',
           by: null,
           cause,

@@ -5,9 +5,10 @@ import { decode, type Encoded } from '../events/encode.ts';
 import { failureOf } from '../events/failure.ts';
 import type { Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, AgentRequest } from './agent.ts';
 import type { Clock } from './clock.ts';
 import type { Outcome } from './stimulus.ts';
+import type { Withdrawal } from './withdrawal.ts';
 
 /** Progress that an agent told of: for whoever watches, not for the log. */
 export interface Progress {
@@ -34,20 +35,17 @@ const PROGRESS_MAX_PER_SECOND = 100;
 /** setTimeout takes at most 2^31 - 1 milliseconds and fires at once beyond that. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 
-/** What a call's signal is aborted with when its time is over: unlike a withdrawn call, it still has an outcome. */
-export const TIMED_OUT = new DOMException('The time limit of the agent has passed.', 'TimeoutError');
-
 /** Runs one attempt of a call to its outcome. Never throws: whatever goes wrong is the outcome. */
 export const runCall = async (
   ports: CallPorts,
   agent: Agent,
-  { call, controller }: { readonly call: Recorded<OpenCall>; readonly controller: AbortController },
+  { call, withdrawal }: { readonly call: Recorded<OpenCall>; readonly withdrawal: Withdrawal },
 ): Promise<Outcome> => {
   try {
     if (call.announce) await ports.begun(call);
     const input = await inputOf(ports, call);
-    controller.signal.throwIfAborted();
-    return { output: await admit(ports, await withinTime(ports, agent, { call, input, controller })) };
+    if (withdrawal.reason) throw withdrawal.reason;
+    return { output: await admit(ports, await withinTime(ports, agent, { call, input, withdrawal })) };
   } catch (error) {
     return { failure: failureOf(error) };
   }
@@ -71,39 +69,56 @@ const withinTime = (
   {
     call,
     input,
-    controller,
-  }: { readonly call: OpenCall; readonly input: Json; readonly controller: AbortController },
+    withdrawal,
+  }: { readonly call: OpenCall; readonly input: Json; readonly withdrawal: Withdrawal },
 ): Promise<unknown> => {
-  const { signal } = controller;
   const { timeoutMs } = agent.options;
   return new Promise((resolve, reject) => {
     const cancel = limitTo(ports.clock, timeoutMs, () => {
       reject(new RuntimeError('AGENT_TIMED_OUT', { agent: call.agent, limitMs: timeoutMs }));
-      controller.abort(TIMED_OUT);
+      withdrawal.abortSignal(TIMED_OUT);
     });
+    const settled = (settle: () => void) => {
+      cancel();
+      settle();
+    };
     // An agent that does not mind its signal must not keep its place for ever.
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    // The input is what the machine's author declared for this call; its type is checked where both are registered.
-    const request = { ...requestOf(call, signal), input: input as never, progress: progressOf(ports, call) };
-    new Promise((done) => {
-      done(agent.run(request));
-    })
-      .then(resolve, reject)
-      .finally(cancel);
+    withdrawal.onWithdrawn = (reason) => settled(() => reject(reason));
+    invoke(agent, requestOf(ports, call, { input, withdrawal })).then(
+      (output) => settled(() => resolve(output)),
+      (error: unknown) => settled(() => reject(error)),
+    );
   });
 };
+
+const TIMED_OUT = new DOMException('The time limit of the agent has passed.', 'TimeoutError');
+
+/** Async, so that an agent which throws at once is like one that rejects. */
+const invoke = async (agent: Agent, request: AgentRequest<never>): Promise<unknown> => agent.run(request);
 
 const limitTo = (clock: Clock, limitMs: number, callback: () => void): (() => void) =>
   limitMs > TIMEOUT_MAX_MS ? () => undefined : clock.after(limitMs, callback);
 
-const requestOf = ({ callId, attempt, run, actor }: OpenCall, signal: AbortSignal) => ({
-  signal,
-  callId,
-  idempotencyKey: `${callId}/${attempt}`,
-  attempt,
-  run,
-  actor,
-});
+const requestOf = (
+  ports: CallPorts,
+  call: OpenCall,
+  { input, withdrawal }: { readonly input: Json; readonly withdrawal: Withdrawal },
+): AgentRequest<never> => {
+  const { callId, attempt, run, actor } = call;
+  return {
+    // What the machine's author declared for this call: the types of both are checked where they are registered.
+    input: input as never,
+    callId,
+    idempotencyKey: `${callId}/${attempt}`,
+    attempt,
+    run,
+    actor,
+    get signal() {
+      return withdrawal.signal;
+    },
+    progress: progressOf(ports, call),
+  };
+};
 
 const progressOf = (ports: CallPorts, { run, actor, callId }: OpenCall) => {
   let windowEndsMs = 0;

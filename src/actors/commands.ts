@@ -103,7 +103,9 @@ const admitMessage = async (ports: CommandPorts, message: unknown) => {
 };
 
 const resend = async (ports: CommandPorts, position: number, header: CommandHeader): Promise<Incoming> => {
-  const [letter] = await ports.log.events({ after: position - 1, before: position + 1 });
+  const [letter] = Number.isSafeInteger(position)
+    ? await ports.log.events({ after: position - 1, before: position + 1 })
+    : [];
   if (letter?.kind !== 'undelivered') {
     throw new RuntimeError('BAD_OPTION', {
       option: 'position',

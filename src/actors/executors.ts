@@ -2,9 +2,10 @@ import { RuntimeError } from '../errors.ts';
 import { failureOf } from '../events/failure.ts';
 import type { ClosedCall, OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent } from './agent.ts';
-import { type CallPorts, runCall, TIMED_OUT } from './call-runner.ts';
+import { type CallPorts, runCall } from './call-runner.ts';
 import { createQuarantine } from './quarantine.ts';
 import type { Outcome } from './stimulus.ts';
+import { Withdrawal } from './withdrawal.ts';
 
 export interface ExecutorPorts extends CallPorts {
   /** The agent that a call is for, if it is registered. */
@@ -25,7 +26,7 @@ export interface Executors {
 }
 
 interface Work {
-  readonly controller: AbortController;
+  readonly withdrawal: Withdrawal;
   release: () => void;
 }
 
@@ -35,21 +36,21 @@ export const createExecutors = (ports: ExecutorPorts): Executors => {
   let stopped = false;
 
   const begin = async (call: Recorded<OpenCall>, agent: Agent, work: Work): Promise<void> => {
-    const { controller } = work;
+    const { withdrawal } = work;
     const refusal = quarantine.refusal(call.agent, agent);
     const outcome = refusal
       ? { failure: failureOf(refusal) }
-      : await runCall(ports, agent, { call, controller });
+      : await runCall(ports, agent, { call, withdrawal });
     work.release();
-    // Aborted means that the call was closed, in the log, by someone else; or that we stop and it stays open.
-    if (controller.signal.aborted && controller.signal.reason !== TIMED_OUT) return;
+    // It was closed, in the log, by someone else; or we stop, and it stays open.
+    if (withdrawal.reason) return;
     if (!refusal) quarantine.note(call.agent, 'output' in outcome);
     working.delete(keyOf(call));
     ports.answered(call, outcome);
   };
 
   const end = (work: Work, why: string) => {
-    work.controller.abort(new DOMException(why, 'AbortError'));
+    work.withdrawal.withdraw(why);
     work.release();
   };
 
@@ -62,7 +63,7 @@ export const createExecutors = (ports: ExecutorPorts): Executors => {
         ports.warn(`The call "${call.callId}" waits: ${missing.message}`);
         return;
       }
-      const work: Work = { controller: new AbortController(), release: () => undefined };
+      const work: Work = { withdrawal: new Withdrawal(), release: () => undefined };
       working.set(keyOf(call), work);
       // The place may be free at once, before `take` has returned what gives it back.
       work.release = agent.slots.take(() => queueMicrotask(() => void begin(call, agent, work)));

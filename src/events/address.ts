@@ -7,10 +7,15 @@ const ADDRESS_LENGTH_MAX = 2_000;
 /** What may stand in an id: no slash, which parts addresses, and nothing that a terminal or a file system would mind. */
 const ID = /^[A-Za-z0-9_(][A-Za-z0-9_.:~@()-]*$/;
 
+/** Views keep actors and runs by their ids: these would reach the prototype of an object. */
+const UNSAFE: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
 /** Checks an id that someone outside or a machine made up. */
 export const checkId = (id: string): string => {
   if (id.length > ID_LENGTH_MAX)
     throw new RuntimeError('BAD_ADDRESS', { address: id.slice(0, 80), problem: 'it is too long' });
+  if (UNSAFE.has(id))
+    throw new RuntimeError('BAD_ADDRESS', { address: id, problem: 'objects have members of that name' });
   if (!ID.test(id))
     throw new RuntimeError('BAD_ADDRESS', { address: id, problem: 'it has a character that is not allowed' });
   return id;

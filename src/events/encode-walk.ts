@@ -1,5 +1,4 @@
 import { isRuntimeError, RuntimeError } from '../errors.ts';
-import { invariant } from '../invariant.ts';
 import { isLongerThan } from './bytes.ts';
 import type { Encoded, EncodeLimits, EncodeOptions } from './encode.ts';
 import type { Json } from './json.ts';
@@ -9,11 +8,11 @@ import { describe, describeObject, type Path, pathText } from './payload-path.ts
 /** What is longer is looked at last: V8 makes a string of each index to list them, which costs more than the walk. */
 const LONG_ARRAY = 1_000;
 
-/** The text grows in a tree of small pieces, which takes much memory until it is read. */
-const PIECES_LENGTH_MAX = 32 * 1024;
+/** What is longer is written at once: many small pieces take much memory until V8 joins them. */
+const ITEMS_WRITTEN_SINGLY_MAX = 16;
 
-/** Two quotes and a colon. */
-const KEY_BYTES = 3;
+/** What a member takes beside its key and value: two quotes, a colon, and a comma or bracket. */
+const MEMBER_BYTES = 4;
 
 /** All but the characters that stand in JSON as they are: quote, backslash, controls, and halves of surrogate pairs. */
 const NEEDS_CARE = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
@@ -33,8 +32,9 @@ export class Walk {
   /** For each of them, the key or index that the walk is at. */
   readonly #path: (string | number)[] = [];
   #longArrays: { readonly items: readonly unknown[]; readonly path: Path }[] | undefined;
-  #written = '';
-  #pieces = '';
+  #json = '';
+  /** Within an array that will be written at once, what its items add to the text is not kept. */
+  #discards = false;
   /** At least so many bytes will be written for what was seen so far. */
   #bytes = 0;
   #keys = 0;
@@ -50,9 +50,8 @@ export class Walk {
     try {
       const copy = this.#copy(value, undefined);
       for (const { items, path } of this.#longArrays ?? []) this.#refuseExtras(items, path);
-      this.#flatten();
-      if (isLongerThan(this.#written, this.#limits.bytes)) throw this.#tooLarge('bytes', this.#limits.bytes);
-      return { value: copy, json: this.#written };
+      if (isLongerThan(this.#json, this.#limits.bytes)) throw this.#tooLarge('bytes', this.#limits.bytes);
+      return { value: copy, json: this.#json };
     } catch (error) {
       if (this.#failure !== undefined && error === this.#failure) throw error;
       throw this.#unsupported('a value that throws when it is read');
@@ -65,34 +64,39 @@ export class Walk {
         return this.#options.onString === undefined ? this.#copyString(value) : this.#askOnString(value, key);
       case 'number':
         if (!Number.isFinite(value) || Object.is(value, -0)) break;
-        this.#spend(1);
-        this.#pieces += value;
-        return value;
+        return this.#copyNumber(value);
       case 'boolean':
         this.#spend(4);
-        this.#pieces += value ? 'true' : 'false';
+        this.#json += value ? 'true' : 'false';
         return value;
       case 'object':
         if (value !== null) return this.#copyContainer(value);
         this.#spend(4);
-        this.#pieces += 'null';
+        this.#json += 'null';
         return null;
       default:
     }
     throw this.#unsupported(describe(value));
   }
 
+  #copyNumber(value: number): number {
+    const text = String(value);
+    this.#spend(text.length);
+    this.#json += text;
+    return value;
+  }
+
   #copyString(text: string): string {
     this.#spend(text.length + 2);
-    if (!NEEDS_CARE.test(text)) this.#pieces += `"${text}"`;
-    else if (text.isWellFormed()) this.#pieces += JSON.stringify(text);
+    if (!NEEDS_CARE.test(text)) this.#json += `"${text}"`;
+    else if (text.isWellFormed()) this.#json += JSON.stringify(text);
     else throw this.#unsupported('a string with half a surrogate pair');
     return text;
   }
 
   #copyContainer(value: object): Json {
     if (this.#open.length >= this.#limits.depth) throw this.#tooDeep(value);
-    this.#spend(2);
+    this.#spend(1);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (Array.isArray(value)) {
       if (prototype === Array.prototype) return this.#copyArray(value);
@@ -106,20 +110,26 @@ export class Walk {
     const { length } = items;
     // Each item takes two bytes at least. Without this, an array of a billion holes would be walked.
     if (length * 2 > this.#limits.bytes - this.#bytes) throw this.#tooLarge('bytes', this.#limits.bytes);
+    this.#spend(length);
     const copy: Json[] = [];
+    const before = this.#json;
+    const wasDiscarded = this.#discards;
+    this.#discards ||= length > ITEMS_WRITTEN_SINGLY_MAX;
+    this.#json += '[';
     const depth = this.#open.push(items) - 1;
-    this.#pieces += '[';
     for (let index = 0; index < length; index += 1) {
       this.#path[depth] = index;
       if (lookupGetter.call(items, index) !== undefined) throw this.#unsupported('a getter');
       const item = items[index];
       if (typeof item === 'object' && item !== null) this.#countKeys(1);
-      if (index > 0) this.#pieces += ',';
+      if (this.#discards) this.#json = '';
+      else if (index > 0) this.#json += ',';
       copy.push(this.#copy(item, undefined));
-      if (this.#pieces.length > PIECES_LENGTH_MAX) this.#flatten();
     }
-    this.#pieces += ']';
     this.#open.pop();
+    if (this.#discards && !wasDiscarded) this.#json = before + JSON.stringify(copy);
+    else this.#json += ']';
+    this.#discards = wasDiscarded;
     if (length <= LONG_ARRAY) this.#refuseExtras(items, undefined);
     else (this.#longArrays ??= []).push({ items, path: this.#where() });
     return copy;
@@ -143,23 +153,22 @@ export class Walk {
     if (Object.getOwnPropertySymbols(value).length > 0)
       throw this.#unsupported('an object with symbols as keys');
     // Spent before they are sorted and quoted, since a key may be of any length.
-    for (const key of keys) this.#spend(key.length + KEY_BYTES);
+    for (const key of keys) this.#spend(key.length + MEMBER_BYTES);
     const copy: Record<string, Json> = {};
     const depth = this.#open.push(value) - 1;
-    let separator = '{';
+    let isEmpty = true;
     for (const member of membersOf(keys)) {
       this.#path[depth] = member.key;
       const content = this.#read(value, member);
       if (content === undefined && this.#options.undefinedMembers === 'drop') {
-        this.#bytes -= member.key.length + KEY_BYTES;
+        this.#bytes -= member.key.length + MEMBER_BYTES;
         continue;
       }
-      this.#pieces += separator + member.label;
-      separator = ',';
+      this.#json += isEmpty ? member.first : member.next;
+      isEmpty = false;
       define(copy, member, this.#copyMember(member.key, content));
-      if (this.#pieces.length > PIECES_LENGTH_MAX) this.#flatten();
     }
-    this.#pieces += separator === '{' ? '{}' : '}';
+    this.#json += isEmpty ? '{}' : '}';
     this.#open.pop();
     return copy;
   }
@@ -199,7 +208,7 @@ export class Walk {
     const ordered = inOrder(given);
     const text = JSON.stringify(ordered);
     this.#spend(text.length);
-    this.#pieces += text;
+    this.#json += text;
     return ordered;
   }
 
@@ -211,13 +220,6 @@ export class Walk {
   #countKeys(keys: number): void {
     this.#keys += keys;
     if (this.#keys > this.#limits.keys) throw this.#tooLarge('keys', this.#limits.keys);
-  }
-
-  #flatten(): void {
-    // V8 makes one string of the pieces when something reads them. This does.
-    invariant(this.#pieces.isWellFormed(), 'a text of well-formed strings is well-formed');
-    this.#written += this.#pieces;
-    this.#pieces = '';
   }
 
   #where(): Path {

@@ -3,8 +3,9 @@ import type { Json } from './json.ts';
 /** What is known of a key before its value is read. */
 export interface Member {
   readonly key: string;
-  /** The key as it stands in the text. */
-  readonly label: string;
+  /** The key in the text of an object, if it is the first member and if it is not. */
+  readonly first: string;
+  readonly next: string;
   /** Why no object may have it, if none may. */
   readonly problem: string | undefined;
   /** Whether `Object.prototype` has it, too. */
@@ -66,7 +67,8 @@ const toMembers = (keys: string[]): readonly Member[] => {
   for (const key of keys.sort()) define(object, { key, isInherited: key in Object.prototype }, null);
   return Object.keys(object).map((key) => ({
     key,
-    label: `${JSON.stringify(key)}:`,
+    first: `{${JSON.stringify(key)}:`,
+    next: `,${JSON.stringify(key)}:`,
     problem: problemOf(key),
     isInherited: key in Object.prototype,
   }));
