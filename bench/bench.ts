@@ -1,3 +1,78 @@
+/**
+ * How fast it is, as ratios measured in one run: `npm run bench`, `npm run bench -- --json`, `-- --quick` for a first look,
+ * `-- --only throughput` for one figure.
+ */
+import { parseArgs } from 'node:util';
+import { measureLatency } from './latency.ts';
+import { measureRecovery } from './recovery.ts';
 import { measureThroughput } from './throughput.ts';
 
-console.log(await measureThroughput({ loops: 1_000, pairs: Number(process.argv[2] ?? 8) }));
+const FIGURES = ['throughput', 'latency', 'recovery'] as const;
+
+const options = () => {
+  try {
+    const { values } = parseArgs({
+      options: {
+        json: { type: 'boolean', default: false },
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    if (values.only !== undefined && !FIGURES.some((figure) => figure === values.only)) {
+      throw new Error(`--only takes one of ${FIGURES.join(', ')}, not "${values.only}".`);
+    }
+    return values;
+  } catch (error) {
+    console.error(
+      `${error instanceof Error ? error.message : String(error)}\nTry: npm run bench -- [--json] [--quick] [--only FIGURE]`,
+    );
+    process.exit(2);
+  }
+};
+
+const { json, quick, only, help } = options();
+if (help) {
+  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery]');
+  process.exit(0);
+}
+
+const wants = (figure: (typeof FIGURES)[number]): boolean => only === undefined || only === figure;
+const say = (line: string): void => {
+  if (!json) console.log(line);
+};
+const whole = (value: number): string => Math.round(value).toLocaleString('en-US').padStart(10);
+
+const results: Record<string, unknown> = {};
+if (wants('throughput')) {
+  const { events, bytes_per_event, ...throughput } = await measureThroughput({
+    loops: 1_000,
+    pairs: quick ? 6 : 20,
+  });
+  results.throughput = throughput;
+  results.size = { bytes_per_event, events };
+  say(`throughput  ${whole(throughput.events_per_s)} events/s  ${whole(throughput.steps_per_s)} steps/s`);
+  say(
+    `            ${whole(throughput.raw_transitions_per_s)} bare transitions/s: ratio ${throughput.ratio.toFixed(2)}`,
+  );
+  say(`size        ${whole(bytes_per_event)} bytes/event`);
+}
+if (wants('latency')) {
+  const latency = await measureLatency({ chunks: quick ? 10 : 40 });
+  results.latency = latency;
+  say(
+    `latency     ${whole(latency.turn_p50_us)} us a turn, ${whole(latency.raw_commit_p50_us)} us a bare commit: ratio ${latency.ratio.toFixed(2)}`,
+  );
+}
+if (wants('recovery')) {
+  const recovery = await measureRecovery({
+    small: 10_000,
+    large: quick ? 100_000 : 1_000_000,
+    times: quick ? 5 : 11,
+  });
+  results.recovery = recovery;
+  say(
+    `recovery    ${recovery.open_ms_10k.toFixed(1)} ms in 10,000 events, ${recovery.open_ms_1m.toFixed(1)} ms in ${recovery.events_large.toLocaleString('en-US')}: ratio ${recovery.ratio.toFixed(2)}`,
+  );
+}
+if (json) console.log(JSON.stringify(results));

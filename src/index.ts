@@ -4,7 +4,9 @@ export type { Agent, AgentFunction, AgentOptions, AgentRequest } from './actors/
 // Agents.
 export { agent } from './actors/agent.ts';
 export type { Progress } from './actors/call-runner.ts';
+export type { Command } from './actors/commands.ts';
 export type { Receipt } from './actors/host.ts';
+export type { CommandOutcome } from './actors/inbox-drain.ts';
 export type { ReplayReport } from './actors/replay.ts';
 export type { ActorState, Run, RunResult, SendOptions } from './actors/run-handle.ts';
 export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
@@ -30,4 +32,5 @@ export { runSummary } from './projections/run-summary.ts';
 export { createRuntime } from './runtime.ts';
 export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts';
 export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
+export { type SendCommandOptions, sendCommand } from './send-command.ts';
 export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';

@@ -50,11 +50,24 @@ export interface RuntimeLimits {
   readonly payload: EncodeLimits;
 }
 
-/** The type of a machine's `actors`, as a union of { src, logic }. */
+/** The type of a machine's `actors`, as a union of { src, logic }: the fourth of the machine's type parameters. */
 type SourcesOf<Machine extends AnyStateMachine> =
-  // The other thirteen parameters do not matter here, and any is what XState's own AnyStateMachine has in their place.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  Machine extends StateMachine<any, any, any, infer Actor, any, any, any, any, any, any, any, any, any, any>
+  Machine extends StateMachine<
+    infer _Context,
+    infer _Event,
+    infer _Children,
+    infer Actor,
+    infer _Action,
+    infer _Guard,
+    infer _Delay,
+    infer _StateValue,
+    infer _Tag,
+    infer _Input,
+    infer _Output,
+    infer _Emitted,
+    infer _Meta,
+    infer _Config
+  >
     ? Actor
     : never;
 

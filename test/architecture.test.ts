@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
   actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
-  runtime: [...INNER, 'actors', 'proofs', 'rxjs', 'xstate', 'node:*'],
+  runtime: [...INNER, 'actors', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
   index: [...INNER, 'actors', 'proofs', 'runtime'],
   inspect: ['index', 'node:*'],
   cli: ['index', 'node:*'],
@@ -31,8 +31,14 @@ const RUNS_XSTATE = [
   /^src\/actors\/(?:.+\/)?(?:[\w-]+-machine[\w-]*|lower-[\w-]+|validate-[\w-]+)\.ts$/,
 ];
 
+/** The files beside `runtime.ts` that join the parts with it. */
+const JOINS = ['assembly', 'runtime-api', 'runtime-options', 'send-command'];
+
 /** `src/events/json.ts` is of the layer `events`, `src/errors.ts` of the layer `errors`. */
-const layerOf = (path: string): string => path.replace(/^src\//, '').replace(/\/.*$|\.ts$/, '');
+const layerOf = (path: string): string => {
+  const layer = path.replace(/^src\//, '').replace(/\/.*$|\.ts$/, '');
+  return JOINS.includes(layer) ? 'runtime' : layer;
+};
 
 function targetOf(path: string, specifier: string): string {
   if (!specifier.startsWith('.')) return specifier.match(/^(?:@[^/]+\/)?[^/]+/)?.[0] ?? specifier;

@@ -479,7 +479,7 @@ describe('a fold that throws', () => {
     second.engine.state$(bad, 'run-1').subscribe({ error: (watched) => errors.push(watched) });
     await settle();
     second.commit({ type: 'other' }, counted());
-    expect(errors).toMatchObject([{ position: 2, message: expect.stringMatching(problem) }]);
+    expect(errors).toMatchObject([{ fields: { position: 2 }, message: expect.stringMatching(problem) }]);
   });
 
   test('is mended by a rebuild, if it can be', async () => {
