@@ -14,14 +14,16 @@ import type { SendOptions } from './actors/run-handle.ts';
 import { createRuns, type Runs } from './actors/runs.ts';
 import { createTimers, type Timers } from './actors/timers.ts';
 import { createKernel } from './actors/turn.ts';
+import { createUpcast } from './actors/upcast.ts';
 import { RuntimeError } from './errors.ts';
 import type { Door } from './events/door.ts';
+import type { RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
 import { runSummary } from './projections/run-summary.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
-import type { EventLog } from './store/event-log.ts';
+import type { EventLog, EventQuery } from './store/event-log.ts';
 import { openInbox } from './store/inbox.ts';
 
 export type Agents = Readonly<Record<string, Agent>>;
@@ -53,6 +55,7 @@ export class Assembly {
   readonly #timers: Timers;
   readonly #inbox: InboxDrain | undefined;
   readonly #clock: Clock;
+  readonly #upcast: (event: RecordedEvent) => RecordedEvent;
   readonly #nextId: () => string;
   #sweeping: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
@@ -61,10 +64,16 @@ export class Assembly {
     const { options, limits, registry, log } = parts;
     this.parts = parts;
     this.#clock = options.clock ?? createSystemClock();
+    this.#upcast = createUpcast(registry);
     this.#nextId = createIds(this.#clock.now());
     this.bus = createBus({ onFault: this.onFault });
     this.views = createProjectionEngine({
-      source: log,
+      source: {
+        events: (query) => this.audit(query),
+        loadView: (key) => log.loadView(key),
+        saveViews: (views) => log.saveViews(views),
+        head: () => log.head(),
+      },
       projections: [runSummary, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
@@ -123,6 +132,11 @@ export class Assembly {
     return this.host.submit(
       await toStimulus(this.parts, command, { id: id ?? this.#nextId(), origin, by: by ?? null }),
     );
+  }
+
+  /** Events of the log, older versions of them as the newest code wants to see them. */
+  async audit(query: EventQuery): Promise<readonly RecordedEvent[]> {
+    return (await this.parts.log.events(query)).map(this.#upcast);
   }
 
   close(): Promise<void> {
@@ -220,7 +234,6 @@ export class Assembly {
           call,
           generation,
           outcome,
-          usage: undefined,
         }),
       progress: (update) => this.progress.next(update),
       warn: this.warn,

@@ -13,7 +13,6 @@ export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from '
 export type { BlobRef } from './events/blob.ts';
 export { isBlobRef } from './events/blob.ts';
 export { type Delivery, delivery } from './events/delivery.ts';
-// What is read from the log.
 export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
 // Values and errors.
 export type { Failure, Json, JsonObject } from './events/json.ts';
@@ -29,8 +28,10 @@ export type { Change } from './projections/changes.ts';
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';
 export { runSummary } from './projections/run-summary.ts';
-export { createRuntime } from './runtime.ts';
+// What is read from the log.
+export { createRuntime, openLog } from './runtime.ts';
 export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts';
 export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 export { type SendCommandOptions, sendCommand } from './send-command.ts';
 export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+export { importLog } from './store/transfer.ts';

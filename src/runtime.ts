@@ -1,4 +1,5 @@
 import { v7 as uuid } from 'uuid';
+import { isStateMachine } from './actors/actor-logic.ts';
 import { type Agent, type AgentFunction, agent } from './actors/agent.ts';
 import { createRegistry } from './actors/registry.ts';
 import { replayLog } from './actors/replay.ts';
@@ -6,8 +7,10 @@ import { toActorState } from './actors/run-handle.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
 import { type Agents, Assembly } from './assembly.ts';
 import { RuntimeError } from './errors.ts';
+import { runOf } from './events/address.ts';
 import { createDoor } from './events/door.ts';
 import { DEFAULT_LIMITS } from './events/encode.ts';
+import type { Address, RecordedEvent } from './events/event.ts';
 import type { Workflow } from './machines/workflow.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
@@ -35,12 +38,13 @@ const IN_MEMORY = ':memory:';
 export const createRuntime = async <const Workflows extends Workflow>(
   options: RuntimeOptions<Workflows, AgentsOf<Workflows>>,
 ): Promise<Runtime<Workflows>> => {
+  checkOptions(options);
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
-  registry.register(options.workflows);
+  registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
-  const log = options.log ?? (await openLog(options));
+  const log = options.log ?? (await openOwnLog(options));
   try {
     const { atMs: lastAtMs } = await log.head();
     const assembly = new Assembly({ options, agents, limits, registry, door, log, lastAtMs });
@@ -52,25 +56,50 @@ export const createRuntime = async <const Workflows extends Workflow>(
   }
 };
 
+const refuse = (option: string, found: unknown, expected: string): never => {
+  throw new RuntimeError('BAD_OPTION', { option, found: String(found), expected });
+};
+
+/** Types keep most of this out; options that are read from a file, and callers without types, are not kept by them. */
+const checkOptions = ({ agents, durability, reserveBytes }: RuntimeOptions<Workflow, unknown>): void => {
+  if (typeof agents !== 'object' || agents === null) refuse('agents', agents, 'an object of agents by name');
+  if (durability !== undefined && durability !== 'full' && durability !== 'normal')
+    refuse('durability', durability, '"full" or "normal"');
+  if (reserveBytes !== undefined && !(reserveBytes >= 0))
+    refuse('reserveBytes', reserveBytes, 'a number from 0');
+};
+
 const checkedLimits = (limits: RuntimeLimits): RuntimeLimits => {
-  for (const [option, value] of Object.entries({ ...limits, ...limits.payload })) {
-    if (typeof value === 'object' || (typeof value === 'number' && value >= 1)) continue;
-    throw new RuntimeError('BAD_OPTION', {
-      option: `limits.${option}`,
-      found: String(value),
-      expected: 'a number from 1',
-    });
+  const { payload, ...counts } = limits;
+  for (const [option, value] of Object.entries<unknown>({ ...counts, ...payload })) {
+    if (typeof value !== 'number' || !(value >= 1)) refuse(`limits.${option}`, value, 'a number from 1');
   }
   return limits;
+};
+
+const checkedWorkflows = (workflows: readonly Workflow[]): readonly Workflow[] => {
+  if (!Array.isArray(workflows)) refuse('workflows', workflows, 'a list of workflows');
+  for (const { name, machine, options } of workflows) {
+    if (!isStateMachine(machine)) refuse(`workflows: "${name}"`, 'without a machine', 'a machine of XState');
+    const { turnsMax = 1 } = options;
+    if (typeof turnsMax !== 'number' || !(turnsMax >= 1))
+      refuse(`turnsMax of "${name}"`, turnsMax, 'a number from 1');
+  }
+  return workflows;
 };
 
 /** A function alone is an agent with the usual options. */
 const toAgents = (agents: Readonly<Record<string, Agent | AgentFunction<never, unknown>>>): Agents =>
   Object.fromEntries(
-    Object.entries(agents).map(([name, given]) => [name, typeof given === 'function' ? agent(given) : given]),
+    Object.entries(agents).map(([name, given]) => {
+      const made = typeof given === 'function' ? agent(given) : given;
+      if (typeof made?.run !== 'function')
+        refuse(`agents.${name}`, made, 'a function, or what agent() gives');
+      return [name, made];
+    }),
   );
 
-const openLog = async ({
+const openOwnLog = async ({
   file,
   durability,
   exclusive,
@@ -84,6 +113,13 @@ const openLog = async ({
         ...(exclusive !== undefined && { exclusive }),
         ...(reserveBytes !== undefined && { reserveBytes }),
       });
+
+/**
+ * Opens a log for reading only, whoever is writing it: to look at what happened without a runtime.
+ *
+ * @throws {RuntimeError} LOG_NOT_FOUND, NOT_A_LOG, NEWER_SCHEMA, LOG_CORRUPT, LOG_LOCKED if its owner reads alone
+ */
+export const openLog = (file: string): Promise<EventLog> => openSqliteLog({ file, mode: 'read' });
 
 /** What the host sees of an assembly. */
 const toRuntime = (assembly: Assembly): Runtime => {
@@ -110,6 +146,7 @@ const toRuntime = (assembly: Assembly): Runtime => {
       );
     },
     async actor(address) {
+      open('actor');
       const record = await host.memory.read(address);
       if (!record) throw new RuntimeError('UNKNOWN_ACTOR', { address });
       return toActorState(record);
@@ -118,7 +155,7 @@ const toRuntime = (assembly: Assembly): Runtime => {
     progress$: SafeObservable.over(assembly.progress, onFault),
     warnings$: SafeObservable.over(assembly.warnings, () => undefined),
     fault$: SafeObservable.over(assembly.faults, onFault),
-    audit: (query) => log.events(query),
+    audit: (query) => assembly.audit(query),
     deadLetters: (filter = {}) => deadLetters(log, filter),
     resend: (position, options = {}) => assembly.execute({ kind: 'resend', position }, options),
     read: (projection, run) => views.read(projection, run),
@@ -126,7 +163,7 @@ const toRuntime = (assembly: Assembly): Runtime => {
     watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
     register(...workflows) {
       open('register');
-      registry.register(workflows);
+      registry.register(checkedWorkflows(workflows));
     },
     verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
     backup: (file) => log.backup(file),
@@ -141,15 +178,29 @@ const deadLetters = async (
 ): Promise<readonly DeadLetter[]> => {
   const letters = await log.events({ ...filter, kinds: ['undelivered'] });
   return Promise.all(
-    letters.map(async ({ position, run, type, data, atMs }) => ({
-      position,
-      run,
-      to: typeof data.to === 'string' ? data.to : '',
-      type,
-      message: data.message,
-      reason: typeof data.reason === 'string' ? data.reason : '',
-      atMs,
-      resent: (await log.events({ cause: position, limit: 1 })).length > 0,
+    letters.map(async (letter) => ({
+      position: letter.position,
+      run: letter.run,
+      to: receiverOf(letter),
+      type: letter.type,
+      message: letter.data.message,
+      reason: typeof letter.data.reason === 'string' ? letter.data.reason : '',
+      atMs: letter.atMs,
+      resent: await isResent(log, letter),
     })),
   );
+};
+
+const receiverOf = ({ data }: RecordedEvent): Address => (typeof data.to === 'string' ? data.to : '');
+
+/** Whether a later turn was caused by the letter. In its own turn it may have been the end of its run. */
+const isResent = async (log: EventLog, letter: RecordedEvent): Promise<boolean> => {
+  const { position, turn } = letter;
+  const effects = await log.events({ cause: position });
+  if (effects.some((event) => event.turn > turn)) return true;
+  // The log finds effects in the letter's own run; it may have been for an actor of another.
+  const run = runOf(receiverOf(letter));
+  if (run === letter.run) return false;
+  const later = await log.events({ run, after: position, limit: Number.POSITIVE_INFINITY });
+  return later.some(({ cause }) => cause === position);
 };

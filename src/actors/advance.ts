@@ -49,7 +49,9 @@ export const advance = (
   const status = statusOf(step);
   const waiting = new Waiting(record.waits);
   const effects: Effect[] = [];
-  for (const request of step.requests) grant(request, { effects, waiting, record, definition, atMs });
+  const early: Early[] = [];
+  for (const request of step.requests) grant(request, { effects, early, waiting, record, definition, atMs });
+  for (const { to, event } of early) effects.push({ kind: 'send', to, event });
   const next = moved(record, { snapshot: step.next, status, waits: waiting.result() });
   if (status === 'active') return { record: next, effects };
   const end = closed(next, status);
@@ -74,8 +76,17 @@ export const closed = (record: ActorRecord, status: ActorStatus): Advanced => {
 
 const statusOf = ({ next }: Step): ActorStatus => (next.status === 'error' ? 'failed' : next.status);
 
+/** A message to a child that is not there (yet): entry actions run before the `invoke` of their state, whose child they may mean. */
+interface Early {
+  readonly child: string;
+  /** The last child of that id: where the message goes if no other is invoked. */
+  readonly to: Address;
+  readonly event: EventObject;
+}
+
 interface Grant {
   readonly effects: Effect[];
+  readonly early: Early[];
   readonly waiting: Waiting;
   readonly record: ActorRecord;
   readonly definition: Definition;
@@ -92,6 +103,8 @@ const grant = (request: Request, to: Grant): void => {
       grantInvoke(request, to);
       return;
     case 'leave':
+      // What exit actions had to say was meant for the child that had the id until now.
+      sendEarly(to, request.id, undefined);
       waiting.leave(request.id, effects);
       return;
     case 'timer':
@@ -105,7 +118,7 @@ const grant = (request: Request, to: Grant): void => {
   }
 };
 
-const grantEmit = (emitted: EmittedEvent, { effects, waiting, record }: Grant): void => {
+const grantEmit = (emitted: EmittedEvent, { effects, early, waiting, record }: Grant): void => {
   const { to, ...event } = emitted;
   // A machine's emitted events are typed by its author; this is where they are first looked at.
   if (typeof event.type !== 'string') throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
@@ -114,18 +127,14 @@ const grantEmit = (emitted: EmittedEvent, { effects, waiting, record }: Grant): 
     if (typeof id !== 'string' || typeof machine !== 'string') {
       throw new RuntimeError('BAD_MESSAGE', { found: 'a start without the id and machine of the child' });
     }
-    effects.push({
-      kind: 'start',
-      child: id,
-      address: waiting.openChild(record.address, id),
-      machine,
-      version: undefined,
-      input,
-    });
+    const address = waiting.openChild(record.address, id);
+    effects.push({ kind: 'start', child: id, address, machine, version: undefined, input });
   } else if (event.type === TYPE.stop) {
     waiting.leave(String((emitted as { id?: unknown }).id), effects);
   } else if (to === undefined || to === null) {
     effects.push({ kind: 'state', event });
+  } else if (typeof to === 'string' && to.startsWith('./') && !waiting.hasChild(to.slice(2))) {
+    early.push({ child: to.slice(2), to: waiting.resolve(record, to), event });
   } else if (typeof to === 'string') {
     effects.push({ kind: 'send', to: waiting.resolve(record, to), event });
   } else {
@@ -133,28 +142,34 @@ const grantEmit = (emitted: EmittedEvent, { effects, waiting, record }: Grant): 
   }
 };
 
+/** Sends what was held back for a child: to the one at this address, or to the last one that there was. */
+const sendEarly = ({ effects, early }: Grant, id: string, address: Address | undefined): void => {
+  for (const message of early.splice(0)) {
+    if (message.child === id) effects.push({ kind: 'send', to: address ?? message.to, event: message.event });
+    else early.push(message);
+  }
+};
+
 const grantInvoke = (
-  { id, src, input }: Extract<Request, { kind: 'invoke' }>,
-  { effects, waiting, record, definition }: Grant,
+  { id, src, input, replaces }: Extract<Request, { kind: 'invoke' }>,
+  granting: Grant,
 ): void => {
+  const { effects, waiting, record, definition } = granting;
   const source = definition.sources.get(src);
   if (!source)
     throw new Error(
       `The machine "${definition.name}" invokes "${src}", which is neither an agent nor a machine.`,
     );
+  // XState may enter a state that it has not left (by way of a history state): what that state invoked before is over.
+  if (replaces) waiting.leave(id, effects);
   if (source.kind === 'call') {
     effects.push({ kind: 'call', call: id, generation: waiting.openCall(id), src, input });
     return;
   }
   const { machine, version } = source;
-  effects.push({
-    kind: 'start',
-    child: id,
-    address: waiting.openChild(record.address, id),
-    machine,
-    version,
-    input,
-  });
+  const address = waiting.openChild(record.address, id);
+  effects.push({ kind: 'start', child: id, address, machine, version, input });
+  if (replaces) sendEarly(granting, id, address);
 };
 
 /** What an actor waits for, while it is being changed. What is not changed is shared with the record before. */
@@ -237,13 +252,23 @@ class Waiting {
       effects.push({ kind: 'closeCall', call: id, generation });
     } else if (address !== undefined) {
       this.#children = without(this.#children, id);
-      effects.push({ kind: 'stop', address });
+      const start = effects.findIndex((effect) => effect.kind === 'start' && effect.address === address);
+      // As in XState, a child that is let go of in the step that asks for it never starts.
+      if (start === -1) effects.push({ kind: 'stop', address });
+      else effects.splice(start, 1);
     }
+  }
+
+  hasChild(id: string): boolean {
+    return this.#children[id] !== undefined;
   }
 
   /** `./id` is a child, `..` the parent, anything else an address from the root. */
   resolve({ address, parent }: ActorRecord, to: string): Address {
-    if (to.startsWith('./')) return this.#children[to.slice(2)] ?? `${address}/${to.slice(2)}`;
+    if (to.startsWith('./')) {
+      const id = to.slice(2);
+      return this.#children[id] ?? childAddress(address, id, this.#childCounts[id] ?? 1);
+    }
     if (to !== '..') return to;
     if (parent === null)
       throw new RuntimeError('BAD_ADDRESS', { address: to, problem: 'the root of a run has no parent' });

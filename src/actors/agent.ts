@@ -65,6 +65,14 @@ export const agent = <Input, Output>(
       expected: 'a number above 0',
     });
   }
+  const { failures, forMs } = filled.quarantine;
+  if (!(failures >= 1 && forMs >= 0)) {
+    throw new RuntimeError('BAD_OPTION', {
+      option: 'quarantine',
+      found: `${failures} failures and ${forMs} ms`,
+      expected: 'a number of failures from 1, and of milliseconds from 0',
+    });
+  }
   return { run, options: filled, slots: createSlots(filled.concurrency) };
 };
 

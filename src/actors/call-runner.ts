@@ -27,6 +27,8 @@ export interface CallPorts {
   /** Resolves once it is in the log that the call began. */
   readonly begun: (call: Recorded<OpenCall>) => Promise<void>;
   readonly progress: (progress: Progress) => void;
+  /** An agent answered although nobody waits any more: it is kept, since it cost money. */
+  readonly late: (call: Recorded<OpenCall>, output: unknown) => void;
 }
 
 /** Progress beyond this rate is dropped: an agent that floods harms nobody. */
@@ -57,36 +59,40 @@ const inputOf = async (ports: CallPorts, call: OpenCall): Promise<Json> => {
   return hashes.length === 0 ? input : resolveBlobs(input, await ports.loadBlobs(hashes));
 };
 
-const admit = async (ports: CallPorts, output: unknown): Promise<Encoded> => {
+export const admit = async (ports: CallPorts, output: unknown): Promise<Encoded> => {
   const admitted = ports.door.admit(output ?? null, 'answer');
   if (admitted.blobs.size > 0) await ports.putBlobs(admitted.blobs);
   return admitted;
 };
 
+interface Attempt {
+  readonly call: Recorded<OpenCall>;
+  readonly input: Json;
+  readonly withdrawal: Withdrawal;
+}
+
 const withinTime = (
   ports: CallPorts,
   agent: Agent,
-  {
-    call,
-    input,
-    withdrawal,
-  }: { readonly call: OpenCall; readonly input: Json; readonly withdrawal: Withdrawal },
+  { call, input, withdrawal }: Attempt,
 ): Promise<unknown> => {
   const { timeoutMs } = agent.options;
   return new Promise((resolve, reject) => {
-    const cancel = limitTo(ports.clock, timeoutMs, () => {
-      reject(new RuntimeError('AGENT_TIMED_OUT', { agent: call.agent, limitMs: timeoutMs }));
-      withdrawal.abortSignal(TIMED_OUT);
-    });
-    const settled = (settle: () => void) => {
+    let isOver = false;
+    const end = (settle: () => void) => {
+      isOver = true;
       cancel();
       settle();
     };
+    const cancel = limitTo(ports.clock, timeoutMs, () => {
+      end(() => reject(new RuntimeError('AGENT_TIMED_OUT', { agent: call.agent, limitMs: timeoutMs })));
+      withdrawal.abortSignal(TIMED_OUT);
+    });
     // An agent that does not mind its signal must not keep its place for ever.
-    withdrawal.onWithdrawn = (reason) => settled(() => reject(reason));
+    withdrawal.onWithdrawn = (reason) => end(() => reject(reason));
     invoke(agent, requestOf(ports, call, { input, withdrawal })).then(
-      (output) => settled(() => resolve(output)),
-      (error: unknown) => settled(() => reject(error)),
+      (output) => (isOver ? ports.late(call, output) : end(() => resolve(output))),
+      (error: unknown) => end(() => reject(error)),
     );
   });
 };

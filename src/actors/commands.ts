@@ -38,6 +38,8 @@ export const toStimulus = async (
   command: Command,
   header: CommandHeader,
 ): Promise<Incoming> => {
+  checkText('id', header.id, NAME_LENGTH_MAX);
+  if (header.by !== null) checkText('by', header.by, NAME_LENGTH_MAX);
   switch (command.kind) {
     case 'start': {
       const definition = ports.registry.newest(command.workflow);
@@ -51,7 +53,7 @@ export const toStimulus = async (
         ...header,
         cause: null,
         kind: 'start',
-        run: checkId(command.run),
+        run: checkId(checkAddress(command.run)),
         workflow: definition.name,
         version: definition.version,
         input,
@@ -63,24 +65,49 @@ export const toStimulus = async (
         ...header,
         cause: null,
         kind: 'message',
-        to: command.to,
+        to: checkAddress(command.to),
         type,
         data,
         expectedVersion: command.expectedVersion,
       };
     }
-    case 'cancel':
+    case 'cancel': {
+      const { run, reason = 'cancelled' } = command;
+      checkText('reason', reason, REASON_LENGTH_MAX);
+      // The door takes secrets out of it; a text of this length stays a text.
+      const { value } = ports.door.admit(reason, 'reason');
       return {
         ...header,
         cause: null,
         kind: 'end',
-        run: command.run,
+        run,
         verdict: 'cancelled',
-        reason: command.reason ?? 'cancelled',
+        reason: typeof value === 'string' ? value : reason,
       };
+    }
     case 'resend':
       return resend(ports, command.position, header);
   }
+};
+
+const NAME_LENGTH_MAX = 200;
+const REASON_LENGTH_MAX = 4_000;
+const ADDRESS_LENGTH_MAX = 2_000;
+
+/** Whether a text can be a column of the log: SQLite would change half of a surrogate pair, and the row's digest not fit. */
+const isText = (text: unknown, lengthMax: number): boolean =>
+  typeof text === 'string' && text !== '' && text.length <= lengthMax && text.isWellFormed();
+
+const checkText = (option: string, text: string, lengthMax: number): void => {
+  if (isText(text, lengthMax)) return;
+  const found = typeof text === 'string' ? 'empty, too long, or not well-formed' : `a ${typeof text}`;
+  throw new RuntimeError('BAD_OPTION', { option, found, expected: `a text of 1 to ${lengthMax} characters` });
+};
+
+const checkAddress = (address: Address): Address => {
+  if (isText(address, ADDRESS_LENGTH_MAX)) return address;
+  const shown = typeof address === 'string' ? address.slice(0, 80) : typeof address;
+  throw new RuntimeError('BAD_ADDRESS', { address: shown, problem: 'it is no text, or empty, or too long' });
 };
 
 const admit = async ({ door, log }: CommandPorts, value: unknown, root: string) => {
@@ -98,6 +125,8 @@ const admitMessage = async (ports: CommandPorts, message: unknown) => {
   const { type, ...payload } = message as { type?: unknown };
   if (typeof type !== 'string' || type === '')
     throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
+  if (!isText(type, NAME_LENGTH_MAX))
+    throw new RuntimeError('BAD_MESSAGE', { found: 'one with a type that is too long or not well-formed' });
   if (isReservedType(type)) throw new RuntimeError('RESERVED_EVENT', { type });
   return { type, data: await admit(ports, payload, type) };
 };

@@ -39,7 +39,6 @@ export type Delivery = {
       readonly call: string;
       readonly generation: number;
       readonly outcome: Outcome;
-      readonly usage: Encoded | undefined;
     }
   | { readonly kind: 'begun'; readonly call: string; readonly generation: number }
   | { readonly kind: 'fired'; readonly timer: string; readonly generation: number }
@@ -142,14 +141,13 @@ const deliverAnswer = (
   message: Delivery & { kind: 'answer' },
 ): Delivered => {
   invariant(record, `the actor ${message.to} of a call exists`);
-  const { call, generation, outcome, usage } = message;
+  const { call, generation, outcome } = message;
   const isDone = 'output' in outcome;
   const data = joined([
     ['call', plain(call)],
     ...(isDone ? [] : [['error', encodeOwn(outcome.failure, 'error')] as const]),
     ['generation', plain(generation)],
     ...(isDone ? [['output', outcome.output] as const] : []),
-    ...(usage ? [['usage', usage] as const] : []),
   ]);
   const row = toRow(message, isDone ? TYPE.callDone : TYPE.callFailed, data);
   if (record.status !== 'active' || record.waits.calls[call] !== generation) {

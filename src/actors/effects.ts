@@ -15,7 +15,7 @@ import type { Workspace } from './workspace.ts';
 export type PreparedEffect =
   | Exclude<Effect, { kind: 'send' | 'state' | 'call' | 'start' }>
   | { readonly kind: 'send'; readonly to: Address; readonly type: string; readonly data: Encoded }
-  | { readonly kind: 'state'; readonly type: string; readonly data: Encoded }
+  | { readonly kind: 'state'; readonly type: string; readonly typeVersion: number; readonly data: Encoded }
   | (Extract<Effect, { kind: 'start' }> & { readonly encoded: Encoded })
   | {
       readonly kind: 'call';
@@ -46,7 +46,12 @@ export const prepare = (record: ActorRecord, definition: Definition, effect: Eff
     }
     case 'state': {
       const { type, data } = encodeEvent(effect.event);
-      return { kind: 'state', type, data };
+      return {
+        kind: 'state',
+        type,
+        typeVersion: definition.workflow.options.eventVersions?.[type] ?? 1,
+        data,
+      };
     }
     case 'start':
       return { ...effect, encoded: encodeOwn(effect.input ?? null, `input of ${effect.child}`) };
@@ -95,15 +100,9 @@ export const perform = (
       return;
     }
     case 'state': {
-      const { type, data } = effect;
-      work.append(noted(current(work, address)), {
-        kind: 'fact',
-        type,
-        typeVersion: 1,
-        data,
-        from: null,
-        causedBy: index,
-      });
+      const { type, typeVersion, data } = effect;
+      const fact = { kind: 'fact', type, typeVersion, data, from: null, causedBy: index } as const;
+      work.append(noted(current(work, address)), fact);
       return;
     }
     case 'start': {

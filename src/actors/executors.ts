@@ -2,12 +2,12 @@ import { RuntimeError } from '../errors.ts';
 import { failureOf } from '../events/failure.ts';
 import type { ClosedCall, OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent } from './agent.ts';
-import { type CallPorts, runCall } from './call-runner.ts';
+import { admit, type CallPorts, runCall } from './call-runner.ts';
 import { createQuarantine } from './quarantine.ts';
 import type { Outcome } from './stimulus.ts';
 import { Withdrawal } from './withdrawal.ts';
 
-export interface ExecutorPorts extends CallPorts {
+export interface ExecutorPorts extends Omit<CallPorts, 'late'> {
   /** The agent that a call is for, if it is registered. */
   readonly find: (call: OpenCall) => Agent | undefined;
   readonly known: () => readonly string[];
@@ -30,7 +30,16 @@ interface Work {
   release: () => void;
 }
 
-export const createExecutors = (ports: ExecutorPorts): Executors => {
+export const createExecutors = (given: ExecutorPorts): Executors => {
+  const late: CallPorts['late'] = (call, output) => {
+    // What cannot be stored is no loss: nobody waits for it.
+    if (!stopped)
+      admit(ports, output).then(
+        (encoded) => ports.answered(call, { output: encoded }),
+        () => undefined,
+      );
+  };
+  const ports = { ...given, late };
   const working = new Map<string, Work>();
   const quarantine = createQuarantine(ports.clock);
   let stopped = false;

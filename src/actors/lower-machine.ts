@@ -77,7 +77,12 @@ const lowerInvoke = (invoke: Config, defaultId: string) => {
   return {
     enter: {
       type: INVOKE,
-      params: (args: object) => ({ id, src, input: typeof input === 'function' ? input(args) : input }),
+      params: (args: object) => ({
+        id,
+        src,
+        input: typeof input === 'function' ? input(args) : input,
+        replaces: true,
+      }),
     },
     leave: { type: LEAVE, params: { id } },
     on: {
@@ -116,6 +121,7 @@ const lowerAction = (action: Action): Action => {
           id: builtin.id,
           src: builtin.src,
           input: typeof builtin.input === 'function' ? builtin.input(args) : builtin.input,
+          replaces: false,
         }),
       };
     case 'xstate.stopChild':

@@ -35,7 +35,8 @@ export const replayLog = async (log: EventLog, registry: Registry): Promise<Repl
     problem,
   });
   for (;;) {
-    const chunk = await log.events({ after, limit: CHUNK });
+    const chunk = await log.events({ after, limit: CHUNK }).catch(damage);
+    if ('what' in chunk) return report(chunk);
     for (const event of chunk) {
       try {
         const record = foldEvent(registry, actors.get(event.actor), event);
@@ -51,6 +52,12 @@ export const replayLog = async (log: EventLog, registry: Registry): Promise<Repl
     if (chunk.length < CHUNK) break;
   }
   return report(counts.firstWrong(actors));
+};
+
+/** A log that cannot be read cannot be replayed: that is what was asked. Any other error means that nobody could look. */
+const damage = (error: unknown): NonNullable<ReplayReport['problem']> => {
+  if (!isRuntimeError(error, 'LOG_CORRUPT')) throw error;
+  return { position: error.fields.position, what: error.fields.problem };
 };
 
 const hashStates = (registry: Registry, actors: ReadonlyMap<Address, ActorRecord>): string =>

@@ -1,4 +1,4 @@
-import { RuntimeError } from '../errors.ts';
+import { isRuntimeError, RuntimeError } from '../errors.ts';
 import type { RecordedTurn, RunRecord } from '../events/turn.ts';
 import type { Command } from './commands.ts';
 import type { Receipt } from './host.ts';
@@ -50,6 +50,7 @@ export const createRuns = (ports: RunsPorts): Runs => {
   };
 
   const stateOf = async (id: string): Promise<ActorState> => {
+    if (isRuntimeError(failure, 'RUNTIME_CLOSED')) throw failure;
     const record = await ports.actor(id);
     if (!record) throw new RuntimeError('UNKNOWN_RUN', { run: id });
     return toActorState(record);

@@ -41,8 +41,6 @@ export type Stimulus = Header &
         readonly call: string;
         readonly generation: number;
         readonly outcome: Outcome;
-        /** What the call cost, if the agent said so. */
-        readonly usage: Encoded | undefined;
       }
     | { readonly kind: 'begun'; readonly actor: Address; readonly call: string; readonly generation: number }
     | { readonly kind: 'fired'; readonly actor: Address; readonly timer: string; readonly generation: number }

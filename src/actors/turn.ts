@@ -208,8 +208,8 @@ const toDelivery = (work: Workspace, stimulus: Exclude<Stimulus, { kind: 'migrat
         data: stimulus.data,
       };
     case 'answer': {
-      const { actor: to, call, generation, outcome, usage } = stimulus;
-      return { kind: 'answer', to, from: null, causedBy: null, call, generation, outcome, usage };
+      const { actor: to, call, generation, outcome } = stimulus;
+      return { kind: 'answer', to, from: null, causedBy: null, call, generation, outcome };
     }
     case 'begun':
       return {

@@ -12,7 +12,14 @@ export type Snapshot = AnyMachineSnapshot;
 /** What one step of a machine asks for. The kernel makes it durable. */
 export type Request =
   | { readonly kind: 'emit'; readonly event: EmittedEvent }
-  | { readonly kind: 'invoke'; readonly id: string; readonly src: string; readonly input: unknown }
+  | {
+      readonly kind: 'invoke';
+      readonly id: string;
+      readonly src: string;
+      readonly input: unknown;
+      /** Whether it takes the place of what has this id already; otherwise that is an error. */
+      readonly replaces: boolean;
+    }
   | { readonly kind: 'leave'; readonly id: string }
   | {
       readonly kind: 'timer';
@@ -56,6 +63,8 @@ export interface PersistedSnapshot {
   readonly error?: unknown;
   /** Ids of the states that each history state remembers. */
   readonly history: Readonly<Record<string, readonly string[]>>;
+  /** Ids of the states that it is in, in the order in which XState asks them for transitions; that of the document if absent. */
+  readonly nodes?: readonly string[];
 }
 
 /** An action as XState hands it to an executor. */
@@ -104,6 +113,8 @@ const createCollector = (machine: AnyStateMachine) => {
   };
   // XState's scope type lists what live actors need besides; a pure transition reads no more than this.
   const asScope = scope as unknown as Parameters<AnyStateMachine['transition']>[2];
+  const byId = new Map(nodesIn(machine.root).map((node) => [node.id, node]));
+  const nodesOf = (ids: readonly string[]) => ids.flatMap((id) => byId.get(id) ?? []);
   return {
     collect(step: (collecting: typeof asScope) => Snapshot): Step {
       // Fresh before each step, or a step that throws would leave its actions to the next actor.
@@ -117,15 +128,23 @@ const createCollector = (machine: AnyStateMachine) => {
       return { next, requests: actions.length === 0 ? NO_REQUESTS : actions.flatMap(toRequest) };
     },
     restore(persisted: PersistedSnapshot): Snapshot {
-      const { history, ...rest } = persisted;
+      const { history, nodes, ...rest } = persisted;
+      // XState does not find a state by an id that has a dot in a part of it, and would forget it: it is given the states.
       const historyValue = Object.fromEntries(
-        Object.entries(history).map(([id, nodes]) => [id, nodes.map((node) => ({ id: node }))]),
+        Object.entries(history).map(([id, remembered]) => [id, nodesOf(remembered)]),
       );
-      // restoreSnapshot revives ids of states into the machine's own nodes, which its type does not say.
-      return machine.restoreSnapshot({ ...rest, children: {}, historyValue } as never, asScope);
+      // restoreSnapshot takes over states in historyValue as they are, which its type does not say.
+      const restored = machine.restoreSnapshot({ ...rest, children: {}, historyValue } as never, asScope);
+      // It puts the states in the order of the document; an actor that has not been restored has them as it entered them.
+      return nodes ? Object.assign(restored, { _nodes: nodesOf(nodes), value: rest.value }) : restored;
     },
   };
 };
+
+const nodesIn = (node: AnyStateMachine['root']): readonly AnyStateMachine['root'][] => [
+  node,
+  ...Object.values(node.states).flatMap(nodesIn),
+];
 
 const NO_REQUESTS: readonly Request[] = [];
 
@@ -142,7 +161,9 @@ const toRequest = ({ type, params }: CollectedAction): readonly Request[] => {
     case 'xstate.cancel':
       return [{ kind: 'cancel', id: (params as { sendId: string }).sendId }];
     case INVOKE:
-      return [{ kind: 'invoke', ...(params as { id: string; src: string; input: unknown }) }];
+      return [
+        { kind: 'invoke', ...(params as { id: string; src: string; input: unknown; replaces: boolean }) },
+      ];
     case LEAVE:
       return [{ kind: 'leave', id: (params as { id: string }).id }];
     default:
@@ -152,7 +173,15 @@ const toRequest = ({ type, params }: CollectedAction): readonly Request[] => {
   }
 };
 
-const persist = ({ value, context, status, output, error, historyValue }: Snapshot): PersistedSnapshot => ({
+const persist = ({
+  value,
+  context,
+  status,
+  output,
+  error,
+  historyValue,
+  _nodes,
+}: Snapshot): PersistedSnapshot => ({
   value,
   context,
   status,
@@ -161,6 +190,7 @@ const persist = ({ value, context, status, output, error, historyValue }: Snapsh
   history: Object.fromEntries(
     Object.entries(historyValue).map(([id, nodes]) => [id, nodes.map((node: { id: string }) => node.id)]),
   ),
+  nodes: _nodes.map(({ id }) => id),
 });
 
 /** Event descriptors may end in a wildcard: `task.*`, or be one: `*`. */

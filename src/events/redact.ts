@@ -11,8 +11,8 @@ export interface SecretOptions {
 
 export interface Redactor {
   /** The text without its secrets. Redacting it again changes nothing. */
-  text(text: string): string;
-  isSecretName(key: string): boolean;
+  readonly text: (text: string) => string;
+  readonly isSecretName: (key: string) => boolean;
 }
 
 export const REDACTED = '[redacted]';
@@ -27,7 +27,7 @@ export const createRedactor = ({ values = [], names = [], shapes = true }: Secre
   const declared = anyOf(values);
   const secretNames = new Set(names.map(toName));
   return {
-    text(text) {
+    text: (text) => {
       const clean = declared === undefined ? text : text.replace(declared, REDACTED);
       return shapes && HINT.test(clean) ? withoutTokens(clean) : clean;
     },
@@ -65,52 +65,58 @@ const toName = (name: string): string => {
 const badOption = (option: string, found: string, expected: string): Error =>
   new RuntimeError('BAD_OPTION', { option, found, expected });
 
-/** A token begins where no letter or digit stands before it, or after an escape (of JSON inside a text). */
-const START = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
+/** The words in any case. `RegExp` can ignore the case of all of a pattern only. */
+const anyCase = (words: string): string =>
+  words.replaceAll(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+
+/** That a token begins here: no letter or digit stands before it, unless it ends an escape (of JSON inside a text). */
+const begins = (token: string, part = 'A-Za-z0-9'): string =>
+  String.raw`${token}(?<=(?:^|[^${part}]|\\[nrt])${token})`;
 
 const PEM_LABEL = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?';
+const PEM_BODY = String.raw`(?=(?:\s|\\{1,8}[nr]){0,9}(?:[A-Za-z0-9+/=]{32}|Proc-Type|Version|Comment))[^-]{0,100000}(?:-(?!----)[^-]{0,100000}){0,20}`;
 
 /**
- * Known tokens by kind; what the first group holds is kept. All of them take time in proportion to the text: every
- * repetition has a bound, and none can be entered again inside what it has gone through.
+ * Known tokens by kind. What a group called `kept…` holds is no secret. They take time in proportion to the text: each
+ * begins with fixed letters, every repetition has a bound, and none can begin again inside what it has gone through.
  */
-const SHAPES: Readonly<Record<string, RegExp>> = {
-  'private-key': new RegExp(
-    `-----BEGIN ${PEM_LABEL}-----(?=(?:\\s|\\\\[nr]){0,9}(?:[A-Za-z0-9+/=]{32}|Proc-Type|Version|Comment))` +
-      `[^-]{0,100000}(?:-(?!----)[^-]{0,100000}){0,20}(?:-----END ${PEM_LABEL}-----)?`,
-    'g',
-  ),
-  'anthropic-key': new RegExp(`${START}sk-ant-[\\w-]{20,300}`, 'g'),
-  'openai-key': new RegExp(
-    `${START}sk-(?:(?:proj|svcacct|admin|None|or-v1)-[\\w-]{20,300}|[A-Za-z0-9]{32,100})`,
-    'g',
-  ),
-  'github-token': /gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255}/g,
-  'gitlab-token': /glpat-[\w-]{20,255}/g,
-  'aws-key-id': new RegExp(`${START}A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9])`, 'g'),
-  'slack-token': /xox[a-z]-[A-Za-z0-9-]{10,255}/g,
-  'google-key': new RegExp(`${START}AIza[\\w-]{35}(?![\\w-])`, 'g'),
-  'stripe-key': /[sr]k_live_[A-Za-z0-9]{16,255}/g,
-  'npm-token': /npm_[A-Za-z0-9]{36}/g,
-  jwt: new RegExp(
-    String.raw`(?:(?<![\w-])|(?<=\\[nrt]))eyJ[\w-]{5,8000}\.eyJ[\w-]{5,8000}\.[\w-]{10,8000}`,
-    'g',
-  ),
+const SHAPES: Readonly<Record<string, string>> = {
+  private_key: `-----BEGIN ${PEM_LABEL}-----${PEM_BODY}(?:-----END ${PEM_LABEL}-----)?`,
+  anthropic_key: String.raw`${begins('sk-')}ant-[\w-]{20,300}`,
+  openai_key: String.raw`${begins('sk-')}(?:(?:proj|svcacct|admin|None|or-v1)-[\w-]{20,300}|[A-Za-z0-9]{32,100})`,
+  github_token: String.raw`gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255}`,
+  gitlab_token: String.raw`glpat-[\w-]{20,255}`,
+  aws_key_id: `${begins('A[KS]IA')}[A-Z2-7]{16}(?![A-Za-z0-9])`,
+  slack_token: 'xox[a-z]-[A-Za-z0-9-]{10,255}',
+  google_key: String.raw`${begins('AIza')}[\w-]{35}(?![\w-])`,
+  stripe_key: '[sr]k_live_[A-Za-z0-9]{16,255}',
+  npm_token: 'npm_[A-Za-z0-9]{36}',
+  jwt: String.raw`${begins('eyJ', String.raw`\w-`)}[\w-]{5,8000}\.eyJ[\w-]{5,8000}\.[\w-]{10,8000}`,
   authorization:
-    /(authorization[\\"']{0,4}\s{0,5}[:=]\s{0,5}[\\"']{0,4}(?:bearer|basic|token)\s{1,5}|^(?:bearer|basic) (?=\S{16,8000}$))[\w.~+/=-]{1,8000}/gi,
-  'url-password': /(:\/\/[^\s:@/?#"'<>\\]{0,200}:)[^\s/?#"'<>\\]{1,500}(?=@)/g,
+    String.raw`(?<keptHeader>${anyCase('authorization')}[\\"']{0,4}\s{0,5}[:=]\s{0,5}[\\"']{0,4}` +
+    String.raw`${anyCase('(?:bearer|basic|token)')}\s{1,5})[\w.~+/=-]{1,8000}`,
+  bearer: String.raw`(?<keptScheme>^${anyCase('(?:bearer|basic)')} )(?=\S{16,8000}$)[\w.~+/=-]{1,8000}`,
+  url_password: String.raw`(?<keptUser>:\/\/[^\s:@/?#"'<>\\]{0,200}:)[^\s/?#"'<>\\]{1,500}(?=@)`,
 };
 
-/** What every token of these shapes has in it: a text without any of this is left alone. */
+const TOKEN = new RegExp(
+  Object.entries(SHAPES)
+    .map(([kind, shape]) => `(?<${kind}>${shape})`)
+    .join('|'),
+  'g',
+);
+
+/** What every token has in it. Almost no text has, and to look for this takes less than half the time. */
 const HINT =
-  /(?:(?<![A-Za-z0-9])|\\[nrt])sk-|gh[a-z]_|_pat_|glpat-|A[KS]IA|xox|AIza|k_live_|npm_|-----B|eyJ|[Uu][Tt][Hh][Oo][Rr][Ii][Zz]|:\/\/|^[Bb](?:earer|EARER|asic|ASIC) /;
+  /(?:(?<![A-Za-z0-9])|\\[nrt])sk-|gh[a-z]_|_pat_|glpat-|A[KS]IA|xox|AIza|k_live_|npm_|-----B|eyJ|[Uu][Tt][Hh][Oo][Rr][Ii][Zz]|:\/\/|^[Bb](?:[Ee][Aa][Rr]|[Aa][Ss][Ii])/;
 
 const withoutTokens = (text: string): string =>
-  Object.entries(SHAPES).reduce(
-    (clean, [kind, shape]) =>
-      clean.replace(
-        shape,
-        (_token, kept: unknown) => `${typeof kept === 'string' ? kept : ''}[redacted:${kind}]`,
-      ),
-    text,
-  );
+  text.replace(TOKEN, (...match: unknown[]) => marked(match.at(-1)));
+
+/** The groups of a match are the kind that it is of, and what is kept of it. */
+const marked = (groups: unknown): string => {
+  const found = Object.entries(Object(groups)).filter(([, part]) => part !== undefined);
+  const [, kept = ''] = found.find(([name]) => name.startsWith('kept')) ?? [];
+  const [kind] = found.find(([name]) => name in SHAPES) ?? [];
+  return `${String(kept)}[redacted:${String(kind).replaceAll('_', '-')}]`;
+};

@@ -76,24 +76,33 @@ export function* walkChain({
   }
 }
 
-/** Checks the last turns of a log, and that nothing stands behind them. The rest is checked when it is read. */
+/**
+ * Checks the last turns of a log before someone writes behind them, and that nothing stands there yet. The rest is checked when
+ * it is read; only if something is wrong, all of the log is walked to name the first row that is.
+ *
+ * @throws {RuntimeError} LOG_CORRUPT
+ */
 export function checkTail(db: Database.Database, reader: TurnReader, file: string): void {
-  const head = reader.head();
-  const after = Math.max(0, head.turn - TAIL_TURNS);
   try {
-    const [start] = after === 0 ? [] : reader.turnRows(after - 1, 1);
-    const from = start
-      ? { turn: start.turn, position: start.last, chain: start.chain, atMs: start.at_ms }
-      : BEGINNING;
-    const walk = walkChain({ reader, from, until: head.turn });
-    let step = walk.next();
-    while (!step.done) step = walk.next();
-    const problem = step.value ?? extraRow(db, head.position);
-    if (problem)
-      throw new RuntimeError('LOG_CORRUPT', { file, position: problem.position, problem: problem.what });
+    const head = reader.head();
+    const problem =
+      problemAfter(reader, startOfTail(reader, head.turn), head.turn) ?? extraRow(db, head.position);
+    if (!problem) return;
+    const { position, what } = problemAfter(reader, BEGINNING, head.turn) ?? problem;
+    throw new RuntimeError('LOG_CORRUPT', { file, position, problem: what });
   } catch (error) {
     throw explainFault(error, { file, doing: 'reading' });
   }
+}
+
+function startOfTail(reader: TurnReader, turn: number): Place {
+  const [row] = turn > TAIL_TURNS ? reader.turnRows(turn - TAIL_TURNS - 1, 1) : [];
+  return row ? { turn: row.turn, position: row.last, chain: row.chain, atMs: row.at_ms } : BEGINNING;
+}
+
+function problemAfter(reader: TurnReader, from: Place, until: number): Problem | undefined {
+  const walk = walkChain({ reader, from, until });
+  for (let step = walk.next(); ; step = walk.next()) if (step.done) return step.value;
 }
 
 /** A row that no turn accounts for: after the last one of the last turn, or before the first. */

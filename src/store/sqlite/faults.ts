@@ -47,13 +47,21 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
+/** Whether someone died while writing, and only a writer can bring the file back to its last whole transaction. */
+export function needsRecovery(error: unknown): boolean {
+  return (
+    error instanceof Database.SqliteError && /^SQLITE_READONLY_(ROLLBACK|RECOVERY|CANTINIT)/.test(error.code)
+  );
+}
+
 /** Whether a file is no database of SQLite at all. */
 export function isNoDatabase(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code === 'SQLITE_NOTADB';
 }
 
+/** A file that ends before a page that it should have is damaged, too: reading it again will not help. */
 function isCorruption(code: string): boolean {
-  return code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB' || code === 'SQLITE_FORMAT';
+  return /^SQLITE_(CORRUPT|NOTADB|FORMAT|IOERR_SHORT_READ)/.test(code);
 }
 
 function isOfTheSystem(code: string): boolean {

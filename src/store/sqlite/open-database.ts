@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RuntimeError } from '../../errors.ts';
 import { invariant } from '../../invariant.ts';
-import { explainFault, isBusy } from './faults.ts';
+import { explainFault, isBusy, needsRecovery } from './faults.ts';
 import { createPrivateFile } from './private-files.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 
@@ -30,8 +30,9 @@ export function openForWriting({ path, file, durability, exclusive }: DatabaseOp
   requireSqlite();
   createPrivateFile(path, file);
   return connect({ path, file, readonly: false, timeout: 1_000 }, (db) => {
-    readSchemaVersion(db, file);
+    // Before anything is read: at the first look SQLite decides whether it needs the shared memory that others would see.
     if (exclusive) db.pragma('locking_mode = EXCLUSIVE');
+    readSchemaVersion(db, file);
     db.pragma('journal_mode = WAL');
     db.pragma(`synchronous = ${durability}`);
     // Checkpoints are made by the log itself: one that SQLite makes inside a commit hides a failed sync.
@@ -62,7 +63,7 @@ export function openForReading(path: string, file: string): Database.Database {
 
 /**
  * Refuses a file that is no log, or a newer one, before anything is made beside it or written to it. What is locked by its
- * owner at this moment is left to the lock to judge.
+ * owner at this moment is left to the lock to judge, and what an owner left half-made when it was killed to its new writer.
  */
 export function refuseForeignFile(path: string, file: string): void {
   requireSqlite();
@@ -70,7 +71,7 @@ export function refuseForeignFile(path: string, file: string): void {
   try {
     connect({ path, file, readonly: true, timeout: 100 }, (db) => readSchemaVersion(db, file)).close();
   } catch (error) {
-    if (!(error instanceof RuntimeError && isBusy(error.cause))) throw error;
+    if (!(error instanceof RuntimeError && (isBusy(error.cause) || needsRecovery(error.cause)))) throw error;
   }
 }
 

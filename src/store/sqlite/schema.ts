@@ -91,6 +91,10 @@ export function readSchemaVersion(db: Database.Database, file: string, migration
     if (isNoDatabase(error)) {
       throw new RuntimeError('NOT_A_LOG', { file, problem: 'it is not a SQLite database' }, { cause: error });
     }
+    // A plain error is what SQLite gives for a header that asks for more than it knows: our statement is right.
+    if (error instanceof Database.SqliteError && error.code === 'SQLITE_ERROR') {
+      throw new RuntimeError('LOG_CORRUPT', { file, position: 0, problem: error.message }, { cause: error });
+    }
     throw explainFault(error, { file, doing: 'reading' });
   }
 }

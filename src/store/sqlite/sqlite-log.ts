@@ -102,7 +102,10 @@ export interface WriterParts {
   readonly transactions: Transactions;
 }
 
-/** A log on an open database, which it closes. Without the parts of a writer it reads only. */
+/**
+ * A log on an open database, which it closes. Without the parts of a writer it reads only, and then opens a damaged log, too:
+ * what is damaged is refused when it is read, and `verify` says where the damage begins.
+ */
 export function createSqliteLog(db: Database.Database, file: string, writer?: WriterParts): EventLog {
   try {
     return new SqliteLog(db, file, writer);
@@ -133,7 +136,7 @@ class SqliteLog implements EventLog {
     this.#db = db;
     this.file = file;
     this.#turns = new TurnReader(db, file);
-    checkTail(db, this.#turns, file);
+    if (writer) checkTail(db, this.#turns, file);
     this.#events = new EventReader(db, file);
     this.#values = createValueReader(db, file);
     this.#streams = new StreamReader(db, file, (actor, id) => this.#values.snapshot(actor, id));
@@ -243,7 +246,7 @@ class SqliteLog implements EventLog {
   }
 
   async head(): Promise<Head> {
-    return this.#read('head', () => this.#head ?? this.#turns.head());
+    return this.#read('head', () => this.#head ?? this.#turns.checkedHead());
   }
 
   async verify(): Promise<VerifyReport> {

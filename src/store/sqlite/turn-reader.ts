@@ -56,6 +56,13 @@ export class TurnReader {
     return { position: row.last, turn: row.turn, chain: row.chain, atMs: row.at_ms };
   }
 
+  /** The same, after a look at the last turn: for those who did not check it when they opened the log. */
+  checkedHead(): Head {
+    const row = this.#selectLast.get();
+    if (row) this.#checked(row);
+    return this.head();
+  }
+
   /** The rows of `turns` and `events` as they are in the file, unchecked. For those who check. */
   turnRows(after: number, limit: number): readonly TurnRow[] {
     return this.#selectTurns.all(after, limit);
