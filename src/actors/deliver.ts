@@ -140,15 +140,16 @@ const deliverAnswer = (
   record: ActorRecord | null,
   message: Delivery & { kind: 'answer' },
 ): Delivered => {
-  invariant(record, `the actor ${message.to} of a call exists`);
+  invariant(record, 'the actor of a call exists');
   const { call, generation, outcome } = message;
   const isDone = 'output' in outcome;
-  const data = joined([
-    ['call', plain(call)],
-    ...(isDone ? [] : [['error', encodeOwn(outcome.failure, 'error')] as const]),
-    ['generation', plain(generation)],
-    ...(isDone ? [['output', outcome.output] as const] : []),
-  ]);
+  const data = isDone
+    ? joined([
+        ['call', plain(call)],
+        ['generation', plain(generation)],
+        ['output', outcome.output],
+      ])
+    : encodeOwn({ call, error: outcome.failure, generation }, 'answer');
   const row = toRow(message, isDone ? TYPE.callDone : TYPE.callFailed, data);
   if (record.status !== 'active' || record.waits.calls[call] !== generation) {
     desk.work.append(noted(record), { ...row, kind: 'late', typeVersion: SYSTEM_TYPE_VERSION });
@@ -234,7 +235,7 @@ type MessageRow = Pick<Row, 'type' | 'data' | 'from' | 'causedBy'>;
 /** Gives an active actor one event, as the row that will stand for it says. */
 const move = (desk: Desk, record: ActorRecord, { type, data, from, causedBy }: MessageRow): Delivered => {
   const definition = desk.registry.find(record.machine, record.machineVersion);
-  invariant(definition, `${record.machine} of a loaded actor is registered`);
+  invariant(definition, 'the machine of a loaded actor is registered');
   const { base, event } = received(record, type, data.value as JsonObject); // Rows are made from objects only.
   const typeVersion = isReservedType(type)
     ? SYSTEM_TYPE_VERSION

@@ -69,7 +69,7 @@ const prepareCall = (
 ): PreparedEffect => {
   const { call, generation, src } = effect;
   const source = definition.sources.get(src);
-  invariant(source?.kind === 'call', `${src} is a call`);
+  invariant(source?.kind === 'call', 'a call is of a source that is one');
   const encoded = encodeOwn(effect.input ?? null, `input of ${call}`);
   // What the options take is what the machine's author declared as the call's input.
   const input = encoded.value as never;
@@ -163,6 +163,6 @@ const toOpenCall = (
 /** The actor as the turn has it now: facts that it stated have moved its stream on. */
 export const current = (work: Workspace, address: Address): ActorRecord => {
   const record = work.actor(address);
-  invariant(record, `${address} exists`);
+  invariant(record, 'an actor that was in this turn exists');
   return record;
 };

@@ -34,7 +34,7 @@ export const received = (
     case TYPE.timerFired: {
       const id = nameIn(data, 'timer');
       const timer = record.waits.timers[id];
-      invariant(timer, `the timer ${id} of ${record.address} is open when it fires`);
+      invariant(timer, 'a timer is open when it fires');
       return {
         base: waitingFor(record, { ...record.waits, timers: without(record.waits.timers, id) }),
         event: timer.event,
@@ -68,6 +68,6 @@ const waitingFor = (record: ActorRecord, waits: Waits): ActorRecord => ({ ...rec
 
 const nameIn = (data: JsonObject, key: string): string => {
   const name = data[key];
-  invariant(typeof name === 'string', `a row about a ${key} names it`);
+  invariant(typeof name === 'string', 'a row about a call, timer or child names it');
   return name;
 };

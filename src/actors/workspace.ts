@@ -150,7 +150,7 @@ export class Workspace {
   #countTurn(id: string, counted: Set<string>): void {
     counted.add(id);
     const run = this.run(id);
-    invariant(run, `the run ${id} of an actor exists`);
+    invariant(run, 'the run of an actor exists');
     this.runs.set(id, { ...run, turns: run.turns + 1 });
   }
 }
