@@ -56,8 +56,10 @@ const fill = async (file: string, events: number): Promise<number> => {
   runtime.events$.subscribe(() => {
     committed += 1;
   });
-  const follow = async () => {
-    while (committed < events) await (await runtime.start('loop', { goal: GOAL, passesMax: 5 })).result();
+  const follow = async (): Promise<void> => {
+    const run = await runtime.start('loop', { goal: GOAL, passesMax: 5 });
+    await run.result();
+    if (committed < events) await follow();
   };
   await Promise.all(Array.from({ length: 500 }, follow));
   isHolding = true;

@@ -157,11 +157,11 @@ type LoopRuntime = Runtime<(typeof workflows)[number]>;
 const createFeeder = (runtime: LoopRuntime, loops: number) => {
   let isStopped = false;
   const follow = async (): Promise<void> => {
-    while (!isStopped) {
-      const run = await runtime.start('loop', { goal: GOAL, passesMax: 5 });
-      await run.result();
-      await runtime.read(runSummary, run.id);
-    }
+    if (isStopped) return;
+    const run = await runtime.start('loop', { goal: GOAL, passesMax: 5 });
+    await run.result();
+    await runtime.read(runSummary, run.id);
+    await follow();
   };
   const all = Array.from({ length: loops }, follow);
   return {

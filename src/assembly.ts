@@ -15,7 +15,7 @@ import { createRuns, type Runs } from './actors/runs.ts';
 import { createTimers, type Timers } from './actors/timers.ts';
 import { createKernel } from './actors/turn.ts';
 import { createUpcast } from './actors/upcast.ts';
-import { RuntimeError } from './errors.ts';
+import { isRuntimeError, RuntimeError } from './errors.ts';
 import type { Door } from './events/door.ts';
 import type { RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
@@ -40,6 +40,8 @@ export interface Parts {
 }
 
 const SWEEP_MS = 30_000;
+const RETRY_MS_MIN = 50;
+const RETRY_MS_MAX = 2_000;
 
 /** How the parts of a runtime are joined: who is told what, and in which order. */
 export class Assembly {
@@ -191,15 +193,19 @@ export class Assembly {
     this.#executors.stop();
     this.#timers.stop();
     this.runs.fail(error);
+    // Nothing will be published any more: whoever waits for the next event waits in vain.
+    this.bus.complete();
     this.faults.next(error);
     this.warn(error.message);
   }
 
   /** For what came from agents and timers: nobody waits for it, so that nobody would hear of its failure. */
   #keep(incoming: Incoming): void {
-    this.host
-      .keep(incoming)
-      .catch((error: unknown) => this.warn(`A stimulus (${incoming.kind}) was refused: ${String(error)}`));
+    this.host.keep(incoming).catch((error: unknown) => {
+      // Of a run that is parked the host has warned.
+      if (!isRuntimeError(error, 'RUN_PARKED'))
+        this.warn(`A stimulus (${incoming.kind}) was refused: ${String(error)}`);
+    });
   }
 
   #createExecutors(): Executors {
@@ -209,8 +215,8 @@ export class Assembly {
       door,
       find: createAgentFinder(agents, registry),
       known: () => Object.keys(agents),
-      loadBlobs: (hashes) => log.blobs(hashes),
-      putBlobs: (blobs) => log.putBlobs(blobs),
+      loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),
+      putBlobs: (blobs) => this.#patiently(() => log.putBlobs(blobs)),
       begun: async ({ actor, call, generation, openedAt: cause }) => {
         await this.host.keep({
           kind: 'begun',
@@ -240,13 +246,27 @@ export class Assembly {
     });
   }
 
+  /** A disk that is full, or fails for a while, is no failure of the agent's: what it needs or brings waits like any answer. */
+  async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (let waitMs = RETRY_MS_MIN; ; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isRuntimeError(error, 'DISK_FULL', 'DISK_LOW', 'LOG_WRITE_FAILED', 'LOG_READ_FAILED'))
+          throw error;
+        this.warn(`A call waits for the disk: ${error.message}`);
+        await new Promise<void>((resolve) => this.#clock.after(waitMs, resolve));
+      }
+    }
+  }
+
   #createInbox(): InboxDrain | undefined {
     const { log } = this.parts;
     if (log.file === null) return undefined;
     return createInboxDrain({
       inbox: openInbox(log.file),
       clock: this.#clock,
-      isDone: async (id) => (await log.findTurn(id)) !== undefined,
+      findDone: (id) => findDone(log, id),
       execute: (command, { id, by }) => this.execute(command, { id, ...(by !== null && { by }) }, 'inbox'),
       warn: this.warn,
     });
@@ -266,4 +286,18 @@ const createAgentFinder = (agents: Agents, registry: Registry) => {
     inMachines.set(key, known);
     return known;
   };
+};
+
+/** What a receipt said, or would have said, of a stimulus that is in the log. */
+const findDone = async (
+  log: EventLog,
+  id: string,
+): Promise<Pick<Receipt, 'taken' | 'position'> | undefined> => {
+  const found = await log.findTurn(id);
+  if (!found) return undefined;
+  const [first, ...rest] = await log.events({ turn: found.turn });
+  if (!first) return { taken: false, position: undefined };
+  const hasFailed = rest.some(({ kind, cause }) => kind === 'failed' && cause === first.position);
+  const isTaken = first.kind !== 'undelivered' && first.kind !== 'failed' && first.kind !== 'late';
+  return { taken: isTaken && !hasFailed, position: first.position };
 };

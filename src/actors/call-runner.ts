@@ -3,7 +3,7 @@ import { blobRefsIn, resolveBlobs } from '../events/blob.ts';
 import type { Door } from '../events/door.ts';
 import { decode, type Encoded } from '../events/encode.ts';
 import { failureOf } from '../events/failure.ts';
-import type { Json } from '../events/json.ts';
+import type { Failure, Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent, AgentRequest } from './agent.ts';
 import type { Clock } from './clock.ts';
@@ -34,22 +34,52 @@ export interface CallPorts {
 /** Progress beyond this rate is dropped: an agent that floods harms nobody. */
 const PROGRESS_MAX_PER_SECOND = 100;
 
+/** Short enough to stay in the event itself. */
+const FAILURE_TEXT_MAX = 4_100;
+
 /** setTimeout takes at most 2^31 - 1 milliseconds and fires at once beyond that. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 
-/** Runs one attempt of a call to its outcome. Never throws: whatever goes wrong is the outcome. */
+/**
+ * Runs one attempt of a call to its outcome. Never throws: whatever goes wrong is the outcome. Undefined if nobody could be
+ * told that it began, since its run is parked: then the agent was not called, and the call stays open in the log.
+ */
 export const runCall = async (
   ports: CallPorts,
   agent: Agent,
   { call, withdrawal }: { readonly call: Recorded<OpenCall>; readonly withdrawal: Withdrawal },
-): Promise<Outcome> => {
+): Promise<Outcome | undefined> => {
+  if (call.announce && !(await hasBegun(ports, call))) return undefined;
   try {
-    if (call.announce) await ports.begun(call);
     const input = await inputOf(ports, call);
     if (withdrawal.reason) throw withdrawal.reason;
     return { output: await admit(ports, await withinTime(ports, agent, { call, input, withdrawal })) };
   } catch (error) {
-    return { failure: failureOf(error) };
+    return { failure: failureIn(ports, error) };
+  }
+};
+
+const hasBegun = (ports: CallPorts, call: Recorded<OpenCall>): Promise<boolean> =>
+  ports.begun(call).then(
+    () => true,
+    () => false,
+  );
+
+/** What the log keeps of what an agent threw: without secrets, and even if it throws when it is looked at. */
+const failureIn = ({ door }: CallPorts, thrown: unknown): Failure => {
+  const clean = (text: unknown): string => {
+    const { value } = door.admit(String(text).slice(0, FAILURE_TEXT_MAX).toWellFormed(), 'error');
+    return typeof value === 'string' ? value : '';
+  };
+  try {
+    const { name, message, code } = failureOf(thrown);
+    return {
+      name: clean(name),
+      message: clean(message),
+      ...(code === undefined ? {} : { code: clean(code) }),
+    };
+  } catch {
+    return { name: 'Thrown', message: 'a value that cannot be shown' };
   }
 };
 

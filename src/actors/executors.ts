@@ -53,8 +53,9 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
     work.release();
     // It was closed, in the log, by someone else; or we stop, and it stays open.
     if (withdrawal.reason) return;
-    if (!refusal) quarantine.note(call.agent, 'output' in outcome);
     working.delete(keyOf(call));
+    if (!outcome) return;
+    if (!refusal) quarantine.note(call.agent, 'output' in outcome);
     ports.answered(call, outcome);
   };
 

@@ -3,7 +3,7 @@ import { hashText } from '../events/blob.ts';
 import { during } from '../events/delivery.ts';
 import { canonicalJson, encode } from '../events/encode.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import type { JsonObject } from '../events/json.ts';
+import type { Json, JsonObject } from '../events/json.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import { invariant } from '../invariant.ts';
 import type { LoadedActor, StoredSnapshot } from '../store/event-log.ts';
@@ -20,8 +20,10 @@ import type { PersistedSnapshot } from './xstate-adapter.ts';
  * @throws {RuntimeError} MACHINE_MISSING, REPLAY_DIVERGED
  */
 export const foldActor = (registry: Registry, loaded: LoadedActor): ActorRecord => {
-  let record = loaded.snapshot && fromStored(registry, loaded.snapshot);
-  for (const event of loaded.tail) record = foldEvent(registry, record, event);
+  // A migrated row says all that there is to know: what came before it is the old machine's.
+  const migratedAt = loaded.tail.findLastIndex(({ kind }) => kind === 'migrated');
+  let record = migratedAt === -1 && loaded.snapshot ? fromStored(registry, loaded.snapshot) : undefined;
+  for (const event of loaded.tail.slice(Math.max(0, migratedAt))) record = foldEvent(registry, record, event);
   invariant(record, `the stream of ${loaded.address} has events`);
   return record;
 };
@@ -32,7 +34,12 @@ export const foldEvent = (
   record: ActorRecord | undefined,
   event: RecordedEvent,
 ): ActorRecord => {
-  const next = record ? folded(registry, record, event) : born(registry, event);
+  const next =
+    event.kind === 'migrated'
+      ? migrated(registry, event)
+      : record
+        ? folded(registry, record, event)
+        : born(registry, event);
   invariant(
     next.version === event.version,
     `the stream of ${event.actor} has no gap before position ${event.position}`,
@@ -55,23 +62,35 @@ const folded = (registry: Registry, record: ActorRecord, event: RecordedEvent): 
       return closed(noted(record), 'failed').record;
     case 'stopped':
       return closed(noted(record), 'stopped').record;
-    case 'migrated': {
-      const definition = findDefinition(registry, event);
-      return {
-        ...noted(record),
-        machineVersion: event.machineVersion,
-        snapshot: migratedSnapshot(definition, event.data),
-      };
-    }
     default:
       return noted(record);
   }
 };
 
-/** The state that a `lw.migrated` row carries: from there on the stream is the new machine's. */
-const migratedSnapshot = (definition: Definition, data: JsonObject) => {
-  // The row was written from a persisted snapshot, and its digest was checked when it was read.
-  return definition.behavior.restore(data.state as unknown as PersistedSnapshot);
+/** A `lw.migrated` row carries all of the actor: from there on the stream is the new machine's. */
+const migrated = (registry: Registry, event: RecordedEvent): ActorRecord => {
+  const definition = findDefinition(registry, event);
+  // The row was written from an actor's record, and its digest was checked when it was read.
+  const { parent, childId, waits } = event.data.state as unknown as Omit<StoredActor, 'snapshot'>;
+  return {
+    address: event.actor,
+    run: event.run,
+    machine: event.machine,
+    machineVersion: event.machineVersion,
+    parent,
+    childId,
+    version: event.version,
+    status: 'active',
+    snapshot: restoreMigrated(definition, event.data.state),
+    waits,
+  };
+};
+
+/** Throws if what a migration gave is no state of the machine. */
+export const restoreMigrated = (definition: Definition, state: Json | undefined) => {
+  // What a migration gives is typed by its machine, and checked where it is restored.
+  const { value, context, status, history } = state as unknown as PersistedSnapshot;
+  return definition.behavior.restore({ value, context, status, history });
 };
 
 const born = (registry: Registry, event: RecordedEvent): ActorRecord => {

@@ -63,6 +63,8 @@ const BATCH_TURNS_MAX = 500;
 const BATCH_MS_MAX = 25;
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;
+/** What may be over when it is tried again. */
+const PASSING_TROUBLES = ['LOG_READ_FAILED', 'LOG_WRITE_FAILED', 'DISK_FULL', 'DISK_LOW'] as const;
 
 /**
  * The shell around the kernel. The order in `#flush` is the contract of the whole package: turn, commit, move, tell, act.
@@ -122,7 +124,7 @@ export class Host {
   /** Lets idle actors leave memory. Called now and then by the runtime. */
   async sweep(): Promise<void> {
     if (this.#flushing || this.#fault || this.#state !== 'open') return;
-    await this.memory.releaseIdle(this.#lastAtMs);
+    await this.memory.releaseIdle(this.#lastAtMs).catch(this.#stayed);
   }
 
   #enqueue(waiting: Waiting): void {
@@ -151,6 +153,7 @@ export class Host {
   async #flush(): Promise<void> {
     const head = new Head(this.memory.cache);
     const batch = await this.#runTurns(head); // on head; pure
+    if (this.#fault) return this.#faulted(this.#fault, batch);
     const turns = batch.flatMap(({ result }) => (result.kind === 'turn' ? result.turn : []));
     const recorded = turns.length === 0 ? [] : await this.#commit(turns, head, batch);
     if (!recorded) return;
@@ -159,24 +162,42 @@ export class Host {
     for (const turn of recorded) this.#ports.publish(turn);
     for (const turn of recorded) this.#ports.act(turn);
     this.#settle(batch, recorded);
-    await this.memory
-      .makeRoom()
-      .catch((error: unknown) => this.#ports.warn(`Actors stay in memory: ${String(error)}`));
+    await this.memory.makeRoom().catch(this.#stayed);
   }
+
+  /** Actors could not be stored, and stay in memory. The log may be at fault even if nobody waits for a commit. */
+  readonly #stayed = (error: unknown): void => {
+    if (isRuntimeError(error, 'LOG_FAULT')) this.#faulted(error, []);
+    else this.#ports.warn(`Actors stay in memory: ${String(error)}`);
+  };
 
   async #runTurns(head: Head): Promise<readonly Processed[]> {
     const batch: Processed[] = [];
     const untilMs = performance.now() + BATCH_MS_MAX;
     const queue = this.#takeQueue();
+    /** Those that the host may have chosen. */
+    const ids = new Set<string>();
     let next = 0;
-    while (next < queue.length && batch.length < BATCH_TURNS_MAX && performance.now() < untilMs) {
+    let firstAtMs: number | undefined;
+    while (
+      next < queue.length &&
+      batch.length < BATCH_TURNS_MAX &&
+      performance.now() < untilMs &&
+      !this.#fault
+    ) {
       const waiting = queue[next];
       invariant(waiting, 'the queue has what its length says');
+      // Sent twice: the second is told that it was done already, which it is only once the first is committed.
+      if (ids.has(waiting.incoming.id)) break;
+      if (!waiting.kept) ids.add(waiting.incoming.id);
       next += 1;
       const stimulus = this.#stamp(waiting.incoming);
+      firstAtMs ??= stimulus.atMs;
       const first = this.#turn(head, stimulus);
       const result =
-        first.kind === 'needs' ? await this.#turnAfterLoading(head, { waiting, stimulus, first }) : first;
+        first.kind === 'needs'
+          ? await this.#turnAfterLoading(head, { waiting, stimulus, first, firstAtMs })
+          : first;
       if (result) batch.push({ waiting, result });
     }
     this.#queue = next === queue.length ? this.#queue : [...queue.slice(next), ...this.#queue];
@@ -198,11 +219,17 @@ export class Host {
   /** Undefined if the actors can't be loaded: then the stimulus has been dealt with. */
   async #turnAfterLoading(
     head: Head,
-    { waiting, stimulus, first }: { waiting: Waiting; stimulus: Stimulus; first: TurnResult },
+    {
+      waiting,
+      stimulus,
+      first,
+      firstAtMs,
+    }: { waiting: Waiting; stimulus: Stimulus; first: TurnResult; firstAtMs: number },
   ): Promise<Processed['result'] | undefined> {
     let result = first;
     while (result.kind === 'needs') {
-      const obstacle = await this.memory.load(result.actors, this.#lastAtMs);
+      // A migration is committed by itself, before the turns of the batch: it cannot be later than the first of them.
+      const obstacle = await this.memory.load(result.actors, firstAtMs);
       if (obstacle !== undefined) {
         this.#setAside(waiting, obstacle);
         return undefined;
@@ -231,9 +258,16 @@ export class Host {
   }
 
   /** A parked run keeps its calls and timers open in the log; the host is told. */
-  #setAside({ kept, reject, incoming }: Waiting, error: unknown): void {
-    if (kept) this.#ports.warn(`A stimulus (${incoming.kind}) is left for later: ${String(error)}`);
-    else this.#reject(reject, error);
+  #setAside(waiting: Waiting, error: unknown): void {
+    const { kept, reject, incoming } = waiting;
+    if (!kept) this.#reject(reject, error);
+    if (isRuntimeError(error, 'LOG_FAULT')) this.#faulted(error, []);
+    if (!kept) return;
+    this.#ports.warn(`A stimulus (${incoming.kind}) is left for later: ${String(error)}`);
+    if (this.#state !== 'open' || !isRuntimeError(error, ...PASSING_TROUBLES)) return reject(error);
+    // Its actor is well, but could not be read just now.
+    this.#queue.push(waiting);
+    this.#retryLater();
   }
 
   #reject(reject: Waiting['reject'], error: unknown): void {
@@ -279,11 +313,12 @@ export class Host {
   }
 
   #faulted(error: RuntimeError, batch: readonly Processed[]): void {
+    const isKnown = this.#fault !== undefined;
     this.#fault = error;
     for (const { kept, reject } of [...batch.map(({ waiting }) => waiting), ...this.#takeQueue()]) {
       if (!kept) this.#reject(reject, error);
     }
-    this.#ports.fault(error);
+    if (!isKnown) this.#ports.fault(error);
   }
 
   #dropDuplicate(id: string, batch: readonly Processed[]): void {

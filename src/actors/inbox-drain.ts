@@ -16,8 +16,8 @@ export type CommandOutcome =
 export interface InboxPorts {
   readonly inbox: Inbox;
   readonly clock: Clock;
-  /** Whether the command is in the log already: its owner was killed before it could say so. */
-  readonly isDone: (id: string) => Promise<boolean>;
+  /** What became of a command that is in the log already: its owner was killed before it could say so. */
+  readonly findDone: (id: string) => Promise<Pick<Receipt, 'taken' | 'position'> | undefined>;
   readonly execute: (
     command: Command,
     header: { readonly id: string; readonly by: string | null },
@@ -27,6 +27,16 @@ export interface InboxPorts {
 
 const POLL_MS = 50;
 const COMMANDS_AT_ONCE = 100;
+
+/** What says nothing about the command itself. */
+const PASSING_TROUBLES = [
+  'DISK_FULL',
+  'DISK_LOW',
+  'LOG_WRITE_FAILED',
+  'LOG_FAULT',
+  'RUNTIME_CLOSED',
+  'QUEUE_FULL',
+] as const;
 
 /** Carries out the commands of other processes, each exactly once: its id is the id of the stimulus that it becomes. */
 export interface InboxDrain {
@@ -60,29 +70,27 @@ export const createInboxDrain = (ports: InboxPorts): InboxDrain => {
 
   const outcomeOf = async ({ id, body, by }: InboxCommand): Promise<CommandOutcome> => {
     try {
-      if (await ports.isDone(id)) return { ok: true, taken: true, position: null };
-      const receipt = await ports.execute(parseCommand(body), { id, by });
+      const receipt = (await ports.findDone(id)) ?? (await ports.execute(parseCommand(body), { id, by }));
       return { ok: true, taken: receipt.taken, position: receipt.position ?? null };
     } catch (error) {
       // While the disk is full nothing is settled: the command stays, and is tried again.
-      if (
-        isRuntimeError(
-          error,
-          'DISK_FULL',
-          'DISK_LOW',
-          'LOG_WRITE_FAILED',
-          'LOG_FAULT',
-          'RUNTIME_CLOSED',
-          'QUEUE_FULL',
-        )
-      )
-        throw error;
+      if (isRuntimeError(error, ...PASSING_TROUBLES)) throw error;
       return { ok: false, error: failureOf(error) };
     }
   };
 
+  /** What it throws would be thrown in a timer, and end the process. */
+  const hasNews = (): boolean => {
+    try {
+      return ports.inbox.changed() || isLeft;
+    } catch (error) {
+      ports.warn(`The inbox cannot be read: ${String(error)}`);
+      return false;
+    }
+  };
+
   const poll = () => {
-    if (draining || !(ports.inbox.changed() || isLeft)) return;
+    if (draining || !hasNews()) return;
     draining = drain().finally(() => {
       draining = undefined;
     });

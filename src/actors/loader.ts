@@ -5,7 +5,7 @@ import type { Address } from '../events/event.ts';
 import type { RunRecord } from '../events/turn.ts';
 import type { EventLog, LoadedActor } from '../store/event-log.ts';
 import type { ActorRecord } from './actor-record.ts';
-import { foldActor, snapshotFits } from './fold.ts';
+import { foldActor, parseStored, snapshotFits } from './fold.ts';
 import { migrateActor } from './migrate.ts';
 import type { Registry } from './registry.ts';
 
@@ -31,6 +31,8 @@ export interface LoadedRecord {
 
 export const createLoader = (log: EventLog, registry: Registry): Loader => {
   const fold = async (actor: LoadedActor): Promise<Omit<LoadedRecord, 'run'>> => {
+    const ended = endedBefore(registry, actor);
+    if (ended) return { record: ended, storedVersion: ended.version };
     const migrated = await migrateActor(registry, actor, wholeStream);
     if (migrated) return { ...migrated, storedVersion: 0 };
     if (!actor.snapshot || snapshotFits(registry, actor.snapshot)) {
@@ -56,4 +58,13 @@ export const createLoader = (log: EventLog, registry: Registry): Loader => {
       }
     },
   };
+};
+
+/** An actor that ended under a machine which is not registered any more, as it was stored then: it needs no machine. */
+const endedBefore = (registry: Registry, { snapshot, tail }: LoadedActor): ActorRecord | undefined => {
+  const stored = snapshot && tail.length === 0 ? parseStored(snapshot) : undefined;
+  if (!stored || stored.status === 'active' || registry.find(stored.machine, stored.machineVersion))
+    return undefined;
+  // It is looked at and never moved: what a snapshot has besides its value and context is not needed.
+  return { ...stored, snapshot: stored.snapshot as ActorRecord['snapshot'] };
 };

@@ -1,13 +1,14 @@
 import type { AnyStateMachine } from 'xstate';
-import { RuntimeError } from '../errors.ts';
+import { isRuntimeError, RuntimeError } from '../errors.ts';
+import { runOf } from '../events/address.ts';
 import { type Encoded, encode } from '../events/encode.ts';
+import { failureOf } from '../events/failure.ts';
 import { type Migration, type Workflow, workflow } from '../machines/workflow.ts';
 import type { LoadedActor } from '../store/event-log.ts';
 import { isStateMachine } from './actor-logic.ts';
 import type { ActorRecord } from './actor-record.ts';
-import { foldActor, parseStored } from './fold.ts';
-import { createRegistry, type Definition, type Registry } from './registry.ts';
-import type { PersistedSnapshot } from './xstate-adapter.ts';
+import { foldActor, parseStored, restoreMigrated } from './fold.ts';
+import { createRegistry, type Registry } from './registry.ts';
 
 export interface Migrated {
   readonly record: ActorRecord;
@@ -18,7 +19,7 @@ export interface Migrated {
  * Brings an actor whose machine is no longer registered into the newest version of it, if that has a migration. Undefined if
  * there is no need or no way to do so.
  *
- * @throws {RuntimeError} MACHINE_MISSING if the old state cannot be had
+ * @throws {RuntimeError} MACHINE_MISSING if the old state cannot be had, RUN_PARKED if the migration fails
  */
 export const migrateActor = async (
   registry: Registry,
@@ -33,14 +34,33 @@ export const migrateActor = async (
   const newest = registry.newest(machine);
   const migration = newest?.workflow.options.migrations?.[from];
   if (!newest || !migration) return undefined;
-  const old = await oldActor(actor, { migration, machine, from, wholeStream });
-  const state = { ...migration.migrate(old.snapshot), status: 'active' as const, history: {} };
-  const encoded = encode(state, { undefinedMembers: 'drop', root: `migration of ${actor.address}` });
-  return {
-    record: { ...old.record, machineVersion: newest.version, snapshot: restore(newest, encoded) },
-    migration: { from, state: encoded },
-  };
+  try {
+    const { record, snapshot } = await oldActor(actor, { migration, machine, from, wholeStream });
+    const { parent, childId, waits } = record;
+    const migrated = { ...migration.migrate(snapshot), status: 'active' as const, history: {} };
+    // All that makes up the actor: whoever folds its stream later need not know the old machine.
+    const state = encode(
+      { ...migrated, parent, childId, waits },
+      { undefinedMembers: 'drop', root: 'state' },
+    );
+    return {
+      record: { ...record, machineVersion: newest.version, snapshot: restoreMigrated(newest, state.value) },
+      migration: { from, state },
+    };
+  } catch (error) {
+    if (isRuntimeError(error) && !isRuntimeError(error, ...FAULTS_OF_MIGRATIONS)) throw error;
+    const problem = `the migration of "${machine}" from version ${from} failed: ${failureOf(error).message}.`;
+    throw new RuntimeError('RUN_PARKED', { run: runOf(actor.address), problem }, { cause: error });
+  }
 };
+
+/** What a migration may do wrong itself. */
+const FAULTS_OF_MIGRATIONS = [
+  'PAYLOAD_UNSUPPORTED',
+  'PAYLOAD_TOO_LARGE',
+  'MACHINE_REFUSED',
+  'BAD_OPTION',
+] as const;
 
 interface OldMachine {
   readonly migration: Migration;
@@ -73,7 +93,3 @@ const childrenOf = (machine: AnyStateMachine): readonly Workflow[] =>
   Object.entries(machine.implementations.actors).flatMap(([src, logic]: [string, unknown]) =>
     isStateMachine(logic) && logic !== machine ? [workflow(`${src}.child`, logic), ...childrenOf(logic)] : [],
   );
-
-const restore = (definition: Definition, { value }: Encoded) =>
-  // It has just been made from what the migration gave; `restore` throws if that is no state of the machine.
-  definition.behavior.restore(value as unknown as PersistedSnapshot);

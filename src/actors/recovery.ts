@@ -1,4 +1,4 @@
-import type { OpenCall, Recorded } from '../events/turn.ts';
+import type { OpenCall } from '../events/turn.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { Executors } from './executors.ts';
 import type { Registry } from './registry.ts';
@@ -10,11 +10,16 @@ import type { Timers } from './timers.ts';
  */
 export const recover = async ({ log, registry, executors, timers, warn }: RecoveryPorts): Promise<void> => {
   const { calls, timers: open } = await log.openWork();
+  const roots = createRootCheck(log, registry);
   for (const call of calls) {
-    if (isKnown(registry, call)) executors.start(call);
+    const { run, machine, machineVersion } = call;
+    const unknown = isKnown(registry, machine, machineVersion)
+      ? await roots.unknownRoot(call)
+      : { machine, version: machineVersion };
+    if (!unknown) executors.start(call);
     else
       warn(
-        `The run "${call.run}" is parked: version ${call.machineVersion} of "${call.machine}" is not registered.`,
+        `The run "${run}" is parked: version ${unknown.version} of "${unknown.machine}" is not registered.`,
       );
   }
   for (const timer of open) timers.open(timer);
@@ -29,6 +34,22 @@ export interface RecoveryPorts {
 }
 
 /** A call of a version that can neither be run nor migrated would be paid for, and its answer lost. */
-const isKnown = (registry: Registry, { machine, machineVersion }: Recorded<OpenCall>): boolean =>
-  registry.find(machine, machineVersion) !== undefined ||
-  registry.newest(machine)?.workflow.options.migrations?.[machineVersion] !== undefined;
+const isKnown = (registry: Registry, machine: string, version: number): boolean =>
+  registry.find(machine, version) !== undefined ||
+  registry.newest(machine)?.workflow.options.migrations?.[version] !== undefined;
+
+/** What a child is told goes on to the root of its run: a call of a child is worth nothing while its root is parked. */
+const createRootCheck = (log: EventLog, registry: Registry) => {
+  const unknownByRun = new Map<string, { readonly machine: string; readonly version: number } | undefined>();
+  return {
+    async unknownRoot({ run: id, actor }: OpenCall) {
+      if (actor === id) return undefined;
+      if (!unknownByRun.has(id)) {
+        const run = await log.run(id);
+        const isWell = !run || isKnown(registry, run.workflow, run.workflowVersion);
+        unknownByRun.set(id, isWell ? undefined : { machine: run.workflow, version: run.workflowVersion });
+      }
+      return unknownByRun.get(id);
+    },
+  };
+};

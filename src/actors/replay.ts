@@ -25,6 +25,8 @@ const CHUNK = 1_000;
 export const replayLog = async (log: EventLog, registry: Registry): Promise<ReplayReport> => {
   const actors = new Map<Address, ActorRecord>();
   const counts = createCounts(registry);
+  /** Actors of machines that are not registered: no problem if they were migrated to one that is. */
+  const missing = new Map<Address, NonNullable<ReplayReport['problem']>>();
   let events = 0;
   let after = 0;
   const report = (problem: ReplayReport['problem']): ReplayReport => ({
@@ -34,24 +36,35 @@ export const replayLog = async (log: EventLog, registry: Registry): Promise<Repl
     states: hashStates(registry, actors),
     problem,
   });
+  const replay = (event: RecordedEvent): ReplayReport['problem'] => {
+    if (missing.has(event.actor) && event.kind !== 'migrated') return undefined;
+    try {
+      const record = foldEvent(registry, actors.get(event.actor), event);
+      missing.delete(event.actor);
+      actors.set(event.actor, record);
+      counts.count(event, record);
+      return undefined;
+    } catch (error) {
+      if (!isRuntimeError(error, 'REPLAY_DIVERGED', 'MACHINE_MISSING')) throw error;
+      const problem = { position: event.position, what: error.message };
+      if (error.code === 'REPLAY_DIVERGED') return problem;
+      missing.set(event.actor, problem);
+      return undefined;
+    }
+  };
   for (;;) {
     const chunk = await log.events({ after, limit: CHUNK }).catch(damage);
     if ('what' in chunk) return report(chunk);
     for (const event of chunk) {
-      try {
-        const record = foldEvent(registry, actors.get(event.actor), event);
-        actors.set(event.actor, record);
-        counts.count(event);
-      } catch (error) {
-        if (!isRuntimeError(error, 'REPLAY_DIVERGED', 'MACHINE_MISSING')) throw error;
-        return report({ position: event.position, what: error.message });
-      }
+      const problem = replay(event);
+      if (problem) return report(problem);
       events += 1;
       after = event.position;
     }
     if (chunk.length < CHUNK) break;
   }
-  return report(counts.firstWrong(actors));
+  const [first] = missing.values();
+  return report(first ?? counts.firstWrong(actors));
 };
 
 /** A log that cannot be read cannot be replayed: that is what was asked. Any other error means that nobody could look. */
@@ -75,12 +88,15 @@ const createCounts = (registry: Registry) => {
   const counts = new Map<Address, Map<string, number>>();
   const last = new Map<Address, number>();
   return {
-    count(event: RecordedEvent) {
+    count(event: RecordedEvent, { snapshot }: ActorRecord) {
       const counters = registry.find(event.machine, event.machineVersion)?.workflow.options.counters;
       last.set(event.actor, event.position);
-      for (const [name, { counts: isCounted }] of Object.entries(counters ?? {})) {
+      for (const [name, { counts: isCounted, value }] of Object.entries(counters ?? {})) {
         const byName = counts.get(event.actor) ?? new Map<string, number>();
-        byName.set(name, (byName.get(name) ?? 0) + (isCounted(event) ? 1 : 0));
+        const before = byName.get(name) ?? 0;
+        // What a migration says was counted before it is taken as it is: the rows are of another machine.
+        if (event.kind === 'migrated') byName.set(name, value(snapshot?.context));
+        else byName.set(name, before + (isCounted(event) ? 1 : 0));
         counts.set(event.actor, byName);
       }
     },

@@ -46,6 +46,7 @@ export const createRuns = (ports: RunsPorts): Runs => {
     else if (ended) waiter.resolve(ended);
     else if (failure) waiter.reject(failure);
     if (!run || ended || failure) waiters.delete(waiter);
+    if (waiters.size === 0 && waiting.get(id) === waiters) waiting.delete(id);
     return promise;
   };
 

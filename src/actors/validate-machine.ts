@@ -1,7 +1,8 @@
 import type { AnyStateMachine } from 'xstate';
 import { RuntimeError } from '../errors.ts';
+import { checkId } from '../events/address.ts';
 import { isReservedType } from '../events/vocabulary.ts';
-import { kindOfLogic } from './actor-logic.ts';
+import { isStateMachine, kindOfLogic } from './actor-logic.ts';
 
 /**
  * Finds what in a machine cannot be made durable, before a run depends on it. Each problem says where it is and what to
@@ -11,7 +12,11 @@ import { kindOfLogic } from './actor-logic.ts';
 export const validateMachine = (name: string, machine: AnyStateMachine): void => {
   const problems = [
     ...problemsOfImplementations(machine),
+    ...(typeof machine.config.context === 'function'
+      ? problemsOfAssign(machine.config.context, 'the context')
+      : []),
     ...problemsOfState(machine.config, 'the root', machine),
+    ...problemsOfIds(machine.root, machine),
   ];
   if (hasWildcard(machine.config)) {
     problems.push(
@@ -90,9 +95,30 @@ const problemsOfInvoke = (invoke: Config, place: string, machine: AnyStateMachin
     problems.push(`systemId in ${place} has no meaning here: send by address instead`);
   return [
     ...problems,
+    ...(isAsync(invoke.input) ? [asyncProblem(`the input of the invoke in ${place}`)] : []),
     ...problemsOfTransitions(invoke.onDone, `onDone of the invoke in ${place}`, machine),
     ...problemsOfTransitions(invoke.onError, `onError of the invoke in ${place}`, machine),
   ];
+};
+
+/** The id of a child is part of its address; one that is not given is made of the names of states. */
+const problemsOfIds = (node: AnyStateMachine['root'], machine: AnyStateMachine): string[] => [
+  ...node.invoke.flatMap(({ id, src }) =>
+    typeof src === 'string' && isStateMachine(machine.implementations.actors[src]) && !isId(id)
+      ? [
+          `state "${node.key}" invokes "${src}" as "${id}", which cannot be part of an address: give it an id of letters, digits, ".", "_", ":" and "-"`,
+        ]
+      : [],
+  ),
+  ...Object.values(node.states).flatMap((inner) => problemsOfIds(inner, machine)),
+];
+
+const isId = (id: string): boolean => {
+  try {
+    return checkId(id) === id;
+  } catch {
+    return false;
+  }
 };
 
 const problemsOfSource = (src: string, what: string, machine: AnyStateMachine): string[] => {
@@ -151,21 +177,16 @@ const problemsOfAction = (action: unknown, place: string, machine: AnyStateMachi
     case 'xstate.emit':
       return problemsOfEmit(builtin.event, place);
     case 'xstate.raise':
+      if (isAsync(builtin.event) || isAsync(builtin.delay)) return [asyncProblem(place)];
       return typeof builtin.delay === 'string' ? problemsOfDelayName(builtin.delay, place, machine) : [];
     case 'xstate.cancel':
-    case 'xstate.enqueueActions':
       return [];
+    case 'xstate.enqueueActions':
+      return isAsync(builtin.collect) ? [asyncProblem(place)] : [];
     case 'xstate.sendTo':
       return problemsOfSendTo(builtin, place);
     case 'xstate.spawnChild':
-      return [
-        ...(typeof builtin.id === 'string'
-          ? []
-          : [`${place}: spawnChild needs an id of its own: spawnChild('src', { id: 'name' })`]),
-        ...(typeof builtin.src === 'string'
-          ? problemsOfSource(builtin.src, `${place} spawns`, machine)
-          : [`${place}: spawnChild needs the name of its logic under setup({ actors })`]),
-      ];
+      return problemsOfSpawn(builtin, place, machine);
     case 'xstate.stopChild':
       return typeof builtin.actorRef === 'string'
         ? []
@@ -173,6 +194,34 @@ const problemsOfAction = (action: unknown, place: string, machine: AnyStateMachi
     default:
       return [`${place}: "${String(builtin.type)}" leaves no trace in the log: emit a message instead`];
   }
+};
+
+const problemsOfSpawn = (
+  { id, src, input, systemId, syncSnapshot }: Config,
+  place: string,
+  machine: AnyStateMachine,
+): string[] => {
+  const problems =
+    typeof src === 'string'
+      ? problemsOfSource(src, `${place} spawns`, machine)
+      : [`${place}: spawnChild needs the name of its logic under setup({ actors })`];
+  if (typeof id !== 'string' || !isId(id))
+    problems.push(`${place}: spawnChild needs an id of its own: spawnChild('src', { id: 'name' })`);
+  if (isAsync(input)) problems.push(asyncProblem(`the input of spawnChild in ${place}`));
+  if (systemId !== undefined)
+    problems.push(`${place}: systemId of spawnChild has no meaning here: send by address instead`);
+  if (syncSnapshot === true) {
+    problems.push(
+      `${place}: syncSnapshot would log every snapshot of the child: let the child emit a message instead`,
+    );
+  }
+  const failed = `xstate.error.actor.${String(id)}`;
+  if (hasWildcard(machine.config) && !statesOf(machine.config).some(({ on }) => failed in asConfig(on))) {
+    problems.push(
+      `a "*" transition also takes the failure of "${String(id)}" and hides it: add a transition for '${failed}'`,
+    );
+  }
+  return problems;
 };
 
 const problemsOfAssign = (assignment: unknown, place: string): string[] => {
@@ -200,11 +249,13 @@ const problemsOfEmit = (event: unknown, place: string): string[] => {
 };
 
 const problemsOfSendTo = (sendTo: Config, place: string): string[] => [
-  ...(typeof sendTo.to === 'string'
+  // What begins with "#_" is no id but a word of XState's own: "#_parent" is what sendParent sends to.
+  ...(typeof sendTo.to === 'string' && !sendTo.to.startsWith('#_')
     ? []
     : [
-        `${place}: sendTo by reference and sendParent do not survive a restart: emit(({ context }) => ({ to: context.address, type: … })), with to: '..' for the parent`,
+        `${place}: sendTo by reference and sendParent do not survive a restart: emit(({ context }) => ({ to: context.address, type: … })), with to: '..' for the parent; raise what the machine is to get itself`,
       ]),
+  ...(isAsync(sendTo.event) ? [asyncProblem(place)] : []),
   ...(sendTo.delay === undefined
     ? []
     : [`${place}: sendTo with a delay: raise an event of your own with that delay, and send when it comes`]),

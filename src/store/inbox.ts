@@ -75,7 +75,8 @@ export function openInbox(file: string): Inbox {
 /** Several processes may come first: whoever gets the lock makes the table, the others find it there. */
 function prepareInbox(db: Database.Database, file: string): void {
   const number = (pragma: string) => Number(db.pragma(pragma, { simple: true }));
-  db.pragma('journal_mode = WAL');
+  // Not WAL: on a full disk its shared memory can kill the process, and exclusive mode promises that nothing does.
+  db.pragma('journal_mode = DELETE');
   db.pragma('synchronous = FULL');
   db.pragma('trusted_schema = OFF');
   db.transaction(() => {

@@ -10,13 +10,14 @@ export interface TurnPlace {
 
 /** The turn as every log records it at this place. Nothing of the turn is copied or parsed. */
 export function recordTurn(turn: Turn, place: TurnPlace): RecordedTurn {
+  const frame = { turn, place };
   return {
     id: turn.id,
     turn: place.turn,
     atMs: turn.atMs,
     origin: turn.origin,
     by: turn.by,
-    events: turn.events.map((event, index) => recordEvent(event, { turn, place, index })),
+    events: turn.events.map((event, index) => recordEvent(event, index, frame)),
     openedCalls: turn.openedCalls.map((call) => recordCall(call, turn, place)),
     closedCalls: turn.closedCalls,
     openedTimers: turn.openedTimers.map((timer) => recordTimer(timer, turn, place)),
@@ -27,7 +28,8 @@ export function recordTurn(turn: Turn, place: TurnPlace): RecordedTurn {
 
 function recordEvent(
   event: NewEvent,
-  { turn, place, index }: { readonly turn: Turn; readonly place: TurnPlace; readonly index: number },
+  index: number,
+  { turn, place }: { readonly turn: Turn; readonly place: TurnPlace },
 ): RecordedEvent {
   return {
     position: place.first + index,

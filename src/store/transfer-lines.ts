@@ -1,28 +1,16 @@
 import { isRuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
-import type { EventKind, NewEvent, StateValue } from '../events/event.ts';
+import type { NewEvent, StateValue } from '../events/event.ts';
 import type { Json, JsonObject } from '../events/json.ts';
-import {
-  type OpenCall,
-  type OpenTimer,
-  type Origin,
-  type Recorded,
-  type RunRecord,
-  type Turn,
-  VERDICTS,
-} from '../events/turn.ts';
+import type { OpenCall, OpenTimer, Recorded, RunRecord, Turn } from '../events/turn.ts';
 import type { Head, StoredEvent, StoredTurn } from './event-log.ts';
+import { BadLine, checkedLine, isObject } from './line-shapes.ts';
 
 /** The format of an export. A reader of ours reads this one and all before it. */
 const FORMAT = 1;
 
 /** What an import may hold in one value: far more than any runtime lets in, and far less than harms the process. */
 const LIMITS = { bytes: 256 * 1024 * 1024, depth: 1_000, keys: 10_000_000 };
-
-/** A line that cannot be imported; its message says why. */
-export class BadLine extends Error {
-  override readonly name = 'BadLine';
-}
 
 /** A row as people can read it in an export. Its position, turn and id follow from where it stands. */
 interface EventLine extends Omit<NewEvent, 'data' | 'dataJson' | 'state' | 'stateJson'> {
@@ -106,153 +94,10 @@ function isStateValue(value: Json): value is StateValue {
 
 /** The line, or `{ end }` for the last one. Its shape is checked here; whether it fits the lines before it is not. */
 export function parseLine(text: string): ExportLine | { readonly end: { readonly digest: string } } {
-  const value = parse(text);
-  const shape = SHAPES.find(({ key }) => isObject(value) && key in value);
-  if (!shape) throw new BadLine('it is not a line of an export');
-  mustHave(value, shape.members, 'it');
   // The members that the type says are the ones that were checked.
-  const line = value as ExportLine;
+  const line = checkedLine(text) as unknown as ExportLine;
   if ('loopwright' in line && line.format > FORMAT) {
     throw new BadLine(`it has format ${line.format}; this version of Loopwright reads up to ${FORMAT}`);
   }
   return line;
 }
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new BadLine('it is not JSON');
-  }
-}
-
-/** Says what is wrong with a value, or nothing. */
-type Check = (value: unknown, what: string) => void;
-type Members = Readonly<Record<string, Check>>;
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const check =
-  (fits: (value: unknown) => boolean, expected: string): Check =>
-  (value, what) => {
-    if (!fits(value)) throw new BadLine(`${what} is not ${expected}`);
-  };
-
-const text = check((value) => typeof value === 'string' && value.isWellFormed(), 'a text');
-const whole = check((value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number');
-const flag = check((value) => typeof value === 'boolean', 'true or false');
-const object = check(isObject, 'an object');
-const anything = check((value) => value !== undefined, 'there');
-const jsonText: Check = (value, what) => {
-  text(value, what);
-  parse(String(value));
-};
-const orNull =
-  (inner: Check): Check =>
-  (value, what) => {
-    if (value !== null) inner(value, what);
-  };
-const oneOf = (known: readonly string[]): Check =>
-  check((value) => typeof value === 'string' && known.includes(value), `one of ${known.join(', ')}`);
-const having =
-  (members: Members): Check =>
-  (value, what) =>
-    mustHave(value, members, what);
-const listOf =
-  (inner: Check): Check =>
-  (value, what) => {
-    if (!Array.isArray(value)) throw new BadLine(`${what} is not a list`);
-    value.forEach((item: unknown, index) => inner(item, `${what}[${index}]`));
-  };
-
-/** Nothing may be missing, and nothing may be there that an import would drop. */
-function mustHave(value: unknown, members: Members, what: string): void {
-  if (!isObject(value)) throw new BadLine(`${what} is not an object`);
-  const extra = Object.keys(value).find((key) => !Object.hasOwn(members, key));
-  if (extra !== undefined) throw new BadLine(`${what} has a member "${extra}" that is not known`);
-  for (const [key, inner] of Object.entries(members)) inner(value[key], `"${key}"`);
-}
-
-const KINDS: readonly EventKind[] = [
-  'started',
-  'message',
-  'fact',
-  'undelivered',
-  'late',
-  'failed',
-  'stopped',
-  'migrated',
-];
-const ORIGINS: readonly Origin[] = ['host', 'inbox', 'agent', 'timer', 'runtime'];
-
-const HEAD: Members = { position: whole, turn: whole, chain: text, atMs: whole };
-const EVENT: Members = {
-  run: text,
-  actor: text,
-  version: whole,
-  kind: oneOf(KINDS),
-  type: text,
-  typeVersion: whole,
-  data: object,
-  from: orNull(text),
-  causedBy: orNull(whole),
-  machine: text,
-  machineVersion: whole,
-  state: anything,
-};
-const RUN: Members = {
-  id: text,
-  workflow: text,
-  workflowVersion: whole,
-  startedAtMs: whole,
-  turns: whole,
-  verdict: orNull(oneOf(VERDICTS)),
-  endedAtMs: orNull(whole),
-  result: orNull(jsonText),
-};
-const CALL: Members = {
-  run: text,
-  actor: text,
-  call: text,
-  generation: whole,
-  agent: text,
-  machine: text,
-  machineVersion: whole,
-  callId: text,
-  attempt: whole,
-  input: jsonText,
-  announce: flag,
-  openedAt: whole,
-};
-const TIMER: Members = {
-  run: text,
-  actor: text,
-  timer: text,
-  generation: whole,
-  dueMs: whole,
-  openedAt: whole,
-};
-
-/** The kinds of lines, each known by one of its members. */
-const SHAPES: readonly { readonly key: string; readonly members: Members }[] = [
-  { key: 'loopwright', members: { loopwright: oneOf(['log']), format: whole, head: having(HEAD) } },
-  {
-    key: 'turn',
-    members: {
-      turn: whole,
-      id: text,
-      atMs: whole,
-      origin: oneOf(ORIGINS),
-      by: orNull(text),
-      cause: orNull(whole),
-      chain: text,
-      events: listOf(having(EVENT)),
-    },
-  },
-  { key: 'run', members: { run: having(RUN) } },
-  { key: 'call', members: { call: having(CALL) } },
-  { key: 'timer', members: { timer: having(TIMER) } },
-  { key: 'blob', members: { blob: having({ hash: text, text }) } },
-  { key: 'end', members: { end: having({ digest: text }) } },
-];

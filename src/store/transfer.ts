@@ -1,10 +1,14 @@
 import { createHash, type Hash } from 'node:crypto';
 import { isRuntimeError, RuntimeError } from '../errors.ts';
 import type { RunRecord } from '../events/turn.ts';
+import { EMPTY_CHAIN } from './chain.ts';
 import type { EventLog, Head, OpenWork } from './event-log.ts';
+import { BadLine } from './line-shapes.ts';
 import { explainFault, messageOf } from './sqlite/faults.ts';
 import { type ImportSession, importInto } from './sqlite/import-session.ts';
-import { BadLine, type ExportLine, headerLine, parseLine, toTurn, turnLine } from './transfer-lines.ts';
+import { type ExportLine, headerLine, parseLine, toTurn, turnLine } from './transfer-lines.ts';
+
+const EMPTY_HEAD: Head = { position: 0, turn: 0, chain: EMPTY_CHAIN, atMs: 0 };
 
 /** How often to look again if someone commits just while the end of the log is read. */
 const LOOKS_MAX = 100;
@@ -111,7 +115,7 @@ class ImportReader {
   };
   /** The head that the header promises. */
   #promised: Head | undefined;
-  #head: Head | undefined;
+  #head: Head = EMPTY_HEAD;
   #isEnded = false;
 
   constructor(session: ImportSession) {
@@ -157,13 +161,21 @@ class ImportReader {
   #end(digest: string): void {
     if (this.#digest.copy().digest('hex') !== digest)
       throw new BadLine('a line before it was altered, added or removed');
-    const promised = this.#promised;
-    if (!promised || (promised.turn > 0 && this.#head?.chain !== promised.chain)) {
+    if (!this.#promised || !isSameHead(this.#promised, this.#head)) {
       throw new BadLine('the turns do not give the head that the header promises');
     }
     this.#session.restore(this.#derived);
     this.#isEnded = true;
   }
+}
+
+function isSameHead(one: Head, other: Head): boolean {
+  return (
+    one.position === other.position &&
+    one.turn === other.turn &&
+    one.chain === other.chain &&
+    one.atMs === other.atMs
+  );
 }
 
 /** Whether a failure to append is none of the line's: what else the log would refuse is a fault of the line. */

@@ -1,7 +1,7 @@
 import { RuntimeError } from '../../errors.ts';
 import { runOf } from '../../events/address.ts';
 import type { Address, RecordedEvent } from '../../events/event.ts';
-import type { OpenCall, OpenTimer, Recorded, RecordedTurn, RunRecord, Turn } from '../../events/turn.ts';
+import type { RecordedTurn, RunRecord, Turn } from '../../events/turn.ts';
 import { invariant } from '../../invariant.ts';
 import type {
   Batch,
@@ -23,6 +23,7 @@ import type {
 import { queryLimit } from '../query-limit.ts';
 import { recordTurn } from '../record-turn.ts';
 import { MemoryChain } from './memory-chain.ts';
+import { MemoryWork } from './memory-work.ts';
 import { selectEvents } from './select-events.ts';
 
 /** What is known of a run: when it is first named, it has no record yet. */
@@ -52,8 +53,7 @@ class MemoryLog implements EventLog {
   >();
   readonly #streams = new Map<Address, RecordedEvent[]>();
   readonly #runs = new Map<string, MemoryRun>();
-  readonly #calls = new Map<string, Recorded<OpenCall>>();
-  readonly #timers = new Map<string, Recorded<OpenTimer>>();
+  readonly #work = new MemoryWork();
   readonly #snapshots = new Map<Address, StoredSnapshot>();
   readonly #blobs = new Map<string, string>();
   readonly #views = new Map<string, StoredView>();
@@ -84,7 +84,7 @@ class MemoryLog implements EventLog {
 
   async openWork(): Promise<OpenWork> {
     this.#mustBeOpen('openWork');
-    return { calls: inOrderOfOpening(this.#calls.values()), timers: inOrderOfOpening(this.#timers.values()) };
+    return this.#work.list();
   }
 
   async events(query: EventQuery): Promise<readonly RecordedEvent[]> {
@@ -220,7 +220,7 @@ class MemoryLog implements EventLog {
     }
     this.#turns.set(turn.id, { turn: recorded.turn, first, last: this.#events.length });
     this.#chain.add(turn, recorded);
-    this.#moveWork(recorded);
+    this.#work.take(recorded);
     for (const record of recorded.runs) this.#namedRun(record.id).record = record;
     return recorded;
   }
@@ -230,19 +230,6 @@ class MemoryLog implements EventLog {
     run.events.push(event);
     if (run.lastTurn !== event.turn) run.turns += 1;
     run.lastTurn = event.turn;
-  }
-
-  #moveWork({ openedCalls, closedCalls, openedTimers, closedTimers }: RecordedTurn): void {
-    for (const call of openedCalls) openAtEnd(this.#calls, workKey(call.actor, call.call), call);
-    for (const timer of openedTimers) openAtEnd(this.#timers, workKey(timer.actor, timer.timer), timer);
-    for (const { actor, call, generation } of closedCalls) {
-      const key = workKey(actor, call);
-      if (this.#calls.get(key)?.generation === generation) this.#calls.delete(key);
-    }
-    for (const { actor, timer, generation } of closedTimers) {
-      const key = workKey(actor, timer);
-      if (this.#timers.get(key)?.generation === generation) this.#timers.delete(key);
-    }
   }
 
   #keepSnapshot(snapshot: StoredSnapshot): void {
@@ -273,10 +260,6 @@ class MemoryLog implements EventLog {
   }
 }
 
-function workKey(actor: Address, name: string): string {
-  return `${actor}\n${name}`;
-}
-
 function viewKey({ projection, version, partition }: ViewKey): string {
   return JSON.stringify([projection, version, partition]);
 }
@@ -288,14 +271,4 @@ function listOf<Item>(lists: Map<string, Item[]>, key: string): Item[] {
     lists.set(key, list);
   }
   return list;
-}
-
-/** A map keeps the place of a key that it had: what is opened anew must come last. */
-function openAtEnd<Work>(open: Map<string, Work>, key: string, work: Work): void {
-  open.delete(key);
-  open.set(key, work);
-}
-
-function inOrderOfOpening<Work extends { readonly openedAt: number }>(open: Iterable<Work>): readonly Work[] {
-  return [...open].sort((one, other) => one.openedAt - other.openedAt);
 }

@@ -105,14 +105,16 @@ function problemAfter(reader: TurnReader, from: Place, until: number): Problem |
   for (let step = walk.next(); ; step = walk.next()) if (step.done) return step.value;
 }
 
-/** A row that no turn accounts for: after the last one of the last turn, or before the first. */
+/** A row that no turn accounts for, after the last one or before the first; or a turn before the first. */
 export function extraRow(db: Database.Database, last: number): Problem | undefined {
-  const after = db.prepare<[number], number>(
-    'select position from events where position > ? order by position limit 1',
-  );
-  const before = db.prepare<[], number>('select position from events where position < 1 limit 1');
-  const position = before.pluck().get() ?? after.pluck().get(last);
-  return position === undefined ? undefined : { position, what: 'the row belongs to no turn' };
+  const select = (from: string) => db.prepare<[], number>(`select ${from} limit 1`).pluck().get();
+  const position =
+    select('position from events where position < 1') ??
+    select(`position from events where position > ${last} order by position`);
+  if (position !== undefined) return { position, what: 'the row belongs to no turn' };
+  return select('turn from turns where turn < 1') === undefined
+    ? undefined
+    : { position: 0, what: 'a turn before the first' };
 }
 
 function headerOf({ turn, id, at_ms: atMs, origin, by, cause }: TurnRow) {

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 
 /** How many names one generation of the cache holds. */
-const GENERATION_SIZE = 50_000;
+const GENERATION_SIZE = 100_000;
 
 /** The version of a stream that nobody has looked at yet. */
 export const UNKNOWN_VERSION = -1;

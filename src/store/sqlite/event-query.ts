@@ -12,6 +12,7 @@ import {
   type RawEventRow,
   recordedEvent,
 } from './event-rows.ts';
+import { createEndReader, type LogEnd } from './log-end.ts';
 import type { Value } from './row-inserter.ts';
 
 /** A stretch of the log to look through: the rows from `low` to `high`, of one run if one is given. */
@@ -43,7 +44,7 @@ export class EventReader {
   >;
   readonly #selectTurnOf: Database.Statement<[number], number>;
   readonly #selectRunOf: Database.Statement<[number], string | null>;
-  readonly #selectEnd: Database.Statement<[], { readonly turn: number; readonly last: number }>;
+  readonly #readEnd: () => LogEnd;
 
   constructor(db: Database.Database, file: string) {
     this.#db = db;
@@ -55,7 +56,7 @@ export class EventReader {
         'select r.name from events e left join runs r on r.id = e.run where e.position = ?',
       )
       .pluck();
-    this.#selectEnd = db.prepare('select turn, last from turns order by turn desc limit 1');
+    this.#readEnd = createEndReader(db, file);
   }
 
   events(query: EventQuery): readonly RecordedEvent[] {
@@ -91,7 +92,7 @@ export class EventReader {
     low: number;
     high: number;
   } {
-    const end = this.#selectEnd.get() ?? { turn: 0, last: 0 };
+    const end = this.#readEnd();
     let low = Math.max(1, after + 1);
     let high = Math.min(end.last, before - 1);
     if (turn !== undefined) {
@@ -105,7 +106,7 @@ export class EventReader {
   }
 
   /** Position of the first event at this time or later. Turns are numbered without gaps and never go back in time. */
-  #firstAt(atMs: number, end: { readonly turn: number; readonly last: number }): number {
+  #firstAt(atMs: number, end: LogEnd): number {
     let low = 1;
     let high = end.turn + 1;
     while (low < high) {

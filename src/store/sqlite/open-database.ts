@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RuntimeError } from '../../errors.ts';
 import { invariant } from '../../invariant.ts';
-import { explainFault, isBusy, needsRecovery } from './faults.ts';
+import { explainFault, isBusy, messageOf, needsRecovery } from './faults.ts';
 import { createPrivateFile } from './private-files.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 
@@ -47,7 +47,7 @@ export function openForWriting({ path, file, durability, exclusive }: DatabaseOp
 /** Opens a log for reading only, beside its writer if there is one. */
 export function openForReading(path: string, file: string): Database.Database {
   requireSqlite();
-  const size = fileSize(path);
+  const size = fileSize(path, file);
   if (size === undefined) throw new RuntimeError('LOG_NOT_FOUND', { file });
   if (size === 0) throw new RuntimeError('NOT_A_LOG', { file, problem: 'it is empty' });
   return connect({ path, file, readonly: true, timeout: 1_000 }, (db) => {
@@ -67,7 +67,7 @@ export function openForReading(path: string, file: string): Database.Database {
  */
 export function refuseForeignFile(path: string, file: string): void {
   requireSqlite();
-  if (!fileSize(path)) return;
+  if (!fileSize(path, file)) return;
   try {
     connect({ path, file, readonly: true, timeout: 100 }, (db) => readSchemaVersion(db, file)).close();
   } catch (error) {
@@ -132,6 +132,10 @@ function connect(
   }
 }
 
-function fileSize(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.size;
+function fileSize(path: string, file: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.size;
+  } catch (error) {
+    throw new RuntimeError('LOG_READ_FAILED', { file, problem: messageOf(error) }, { cause: error });
+  }
 }

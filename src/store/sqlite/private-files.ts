@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { RuntimeError } from '../../errors.ts';
 import { messageOf } from './faults.ts';
@@ -27,16 +27,16 @@ export function realFile(file: string): string {
  * A file that exists is not opened: closing any descriptor of it would drop every lock that this process holds on it.
  */
 export function createPrivateFile(path: string, file: string = path): 'created' | 'exists' {
+  const directory = dirname(path);
   try {
-    const directory = dirname(path);
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const descriptor = openSync(path, 'wx', 0o600);
-    closeSync(descriptor);
+    if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (existsSync(path)) return 'exists';
+    closeSync(openSync(path, 'wx', 0o600));
     syncDirectory(directory);
     return 'created';
   } catch (error) {
-    if (isSystemError(error, 'EEXIST')) return 'exists';
-    throw new RuntimeError('LOG_WRITE_FAILED', { file, problem: messageOf(error) }, { cause: error });
+    if (isSystemError(error, 'EEXIST') && existsSync(path)) return 'exists';
+    throw explainSystemError(error, file);
   }
 }
 
@@ -48,6 +48,13 @@ export function syncDirectory(directory: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** What a failure to write a file means to a caller; nothing of it is there. */
+export function explainSystemError(error: unknown, file: string): RuntimeError {
+  const isFull = isSystemError(error, 'ENOSPC') || isSystemError(error, 'EDQUOT');
+  if (isFull) return new RuntimeError('DISK_FULL', { file }, { cause: error });
+  return new RuntimeError('LOG_WRITE_FAILED', { file, problem: messageOf(error) }, { cause: error });
 }
 
 export function isSystemError(error: unknown, code: string): boolean {

@@ -120,6 +120,16 @@ function latest(migrations: readonly Migration[]): number {
 
 /** What the tables would be in a new file. Made by the migrations themselves, so that there is no second list to keep. */
 function expectedSchema(version: number, migrations: readonly Migration[]): string {
+  const known = KNOWN_SCHEMAS.get(migrations)?.get(version);
+  if (known !== undefined) return known;
+  const schema = buildSchema(version, migrations);
+  KNOWN_SCHEMAS.set(migrations, new Map(KNOWN_SCHEMAS.get(migrations)).set(version, schema));
+  return schema;
+}
+
+const KNOWN_SCHEMAS = new WeakMap<readonly Migration[], ReadonlyMap<number, string>>();
+
+function buildSchema(version: number, migrations: readonly Migration[]): string {
   const db = new Database(':memory:');
   try {
     for (const migration of migrations) if (migration.to <= version) migration.apply(db);

@@ -11,6 +11,7 @@ import {
   type RawEventRow,
   storedEvent,
 } from './event-rows.ts';
+import { createEndReader, type LogEnd } from './log-end.ts';
 
 /** A row of `turns`. */
 export interface TurnRow {
@@ -34,10 +35,12 @@ export class TurnReader {
   readonly #selectById: Database.Statement<[string], TurnRow>;
   readonly #selectLast: Database.Statement<[], TurnRow>;
   readonly #selectChain: Database.Statement<[number], string>;
+  readonly #readEnd: () => LogEnd;
   readonly #selectRows: Database.Statement<[number, number], RawEventRow>;
 
   constructor(db: Database.Database, file: string) {
     this.#file = file;
+    this.#readEnd = createEndReader(db, file);
     this.#selectTurns = db.prepare(`select ${TURN_COLUMNS} from turns where turn > ? order by turn limit ?`);
     this.#selectById = db.prepare(`select ${TURN_COLUMNS} from turns where id = ?`);
     this.#selectLast = db.prepare(`select ${TURN_COLUMNS} from turns order by turn desc limit 1`);
@@ -58,6 +61,7 @@ export class TurnReader {
 
   /** The same, after a look at the last turn: for those who did not check it when they opened the log. */
   checkedHead(): Head {
+    this.#readEnd();
     const row = this.#selectLast.get();
     if (row) this.#checked(row);
     return this.head();
@@ -80,12 +84,14 @@ export class TurnReader {
   }
 
   turns(after: number, limit: number): readonly StoredTurn[] {
-    const most = limit === Number.POSITIVE_INFINITY ? -1 : limit;
-    return this.#selectTurns.all(Math.max(0, after), most).map((row, index) => {
-      if (row.turn !== Math.max(0, after) + index + 1)
-        throw this.#damaged(row, 'the turn before it is missing');
-      return this.#checked(row);
-    });
+    const most = Math.max(0, Math.min(limit, this.#readEnd().turn - after));
+    const rows = this.#selectTurns.all(after, most);
+    for (let index = 0; index < most; index += 1) {
+      const turn = after + index + 1;
+      if (rows[index]?.turn !== turn)
+        throw this.#damaged((rows[index - 1]?.last ?? 0) + 1, `turn ${turn} is missing`);
+    }
+    return rows.map((row) => this.#checked(row));
   }
 
   #checked(row: TurnRow): StoredTurn {
@@ -95,7 +101,7 @@ export class TurnReader {
     const digests = events.map(({ digest }) => digest);
     const isWhole = events.length === last - first + 1 && before !== undefined;
     if (!isWhole || turnChain(before, { turn, id, atMs, origin, by, cause }, digests) !== chain) {
-      throw this.#damaged(row, 'the turn does not match its chain');
+      throw this.#damaged(first, 'the turn does not match its chain');
     }
     return { turn, id, atMs, origin, by, cause, chain, events: events.map(({ event }) => event) };
   }
@@ -116,7 +122,7 @@ export class TurnReader {
     return events;
   }
 
-  #damaged({ first }: TurnRow, problem: string): RuntimeError {
-    return new RuntimeError('LOG_CORRUPT', { file: this.#file, position: first, problem });
+  #damaged(position: number, problem: string): RuntimeError {
+    return new RuntimeError('LOG_CORRUPT', { file: this.#file, position, problem });
   }
 }

@@ -25,9 +25,18 @@ export interface VerifyParts {
  * that a log in use goes on meanwhile; what is committed then is left to the next check.
  */
 export async function verifyLog(parts: VerifyParts): Promise<VerifyReport> {
-  const head = parts.turns.head();
+  const head = readHead(parts);
+  if ('what' in head) return { ok: false, events: 0, head: BEGINNING, problem: head };
   const problem = (await chainProblem(parts, head)) ?? (await derivedProblem(parts, head));
   return { ok: problem === undefined, events: head.position, head, problem };
+}
+
+function readHead({ turns, file }: VerifyParts): Head | Problem {
+  try {
+    return turns.head();
+  } catch (error) {
+    return asProblem(explainFault(error, { file, doing: 'reading' }));
+  }
 }
 
 async function chainProblem(

@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { RuntimeError } from '../../errors.ts';
-import { explainFault, isBusy, messageOf } from './faults.ts';
-import { createPrivateFile, isSystemError } from './private-files.ts';
+import { explainFault, isBusy } from './faults.ts';
+import { createPrivateFile, explainSystemError, isSystemError } from './private-files.ts';
 
 /** How long to wait for the winner of a race to write its name down. */
 const NAME_WITHIN_MS = 1_000;
@@ -36,6 +36,8 @@ export async function takeWriterLock(path: string, file: string = path): Promise
   let db: Database.Database | undefined;
   try {
     db = new Database(lockPath, { timeout: 0 });
+    // Without a journal file: one that a killed owner left would have to be rolled back first, which again takes turns.
+    db.pragma('journal_mode = MEMORY');
     db.exec('begin immediate');
     writeOwner(path, file);
     return holding(db, path);
@@ -90,7 +92,7 @@ function writeOwner(path: string, file: string): void {
     writeFileSync(draft, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
     renameSync(draft, ownerPath(path));
   } catch (error) {
-    throw new RuntimeError('LOG_WRITE_FAILED', { file, problem: messageOf(error) }, { cause: error });
+    throw explainSystemError(error, file);
   }
 }
 
