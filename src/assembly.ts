@@ -65,7 +65,7 @@ export class Assembly {
   constructor(parts: Parts) {
     const { options, limits, registry, log } = parts;
     this.parts = parts;
-    this.#clock = options.clock ?? createSystemClock();
+    this.#clock = options.clock ?? createSystemClock(parts.lastAtMs);
     this.#upcast = createUpcast(registry);
     this.#nextId = createIds(this.#clock.now());
     this.bus = createBus({ onFault: this.onFault });

@@ -8,10 +8,11 @@ export interface Clock {
 
 /**
  * The machine's clock, made steady: if someone sets the wall clock back, time goes on at the pace of the monotonic clock
- * until the wall clock has caught up, so that no timer is late by an hour; if it is set forward, we follow it.
+ * until the wall clock has caught up, so that no timer is late by an hour; if it is set forward, we follow it. It begins
+ * no earlier than `notBeforeMs`, the last time that the log knows: the wall clock may have been set back while nobody looked.
  */
-export const createSystemClock = (): Clock => {
-  let last = Date.now();
+export const createSystemClock = (notBeforeMs = 0): Clock => {
+  let last = Math.max(Date.now(), notBeforeMs);
   let lastMonotonic = performance.now();
   return {
     now() {

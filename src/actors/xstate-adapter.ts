@@ -129,14 +129,16 @@ const createCollector = (machine: AnyStateMachine) => {
     },
     restore(persisted: PersistedSnapshot): Snapshot {
       const { history, nodes, ...rest } = persisted;
-      // XState does not find a state by an id that has a dot in a part of it, and would forget it: it is given the states.
+      // XState finds the states of a value, but puts them in the order of the document, while an actor has them as it entered
+      // them. History it would lose where an id has a dot of its own, or where nothing is remembered.
+      const restored = machine.restoreSnapshot({ ...rest, children: {}, historyValue: {} } as never, asScope);
       const historyValue = Object.fromEntries(
         Object.entries(history).map(([id, remembered]) => [id, nodesOf(remembered)]),
       );
-      // restoreSnapshot takes over states in historyValue as they are, which its type does not say.
-      const restored = machine.restoreSnapshot({ ...rest, children: {}, historyValue } as never, asScope);
-      // It puts the states in the order of the document; an actor that has not been restored has them as it entered them.
-      return nodes ? Object.assign(restored, { _nodes: nodesOf(nodes), value: rest.value }) : restored;
+      return Object.assign(restored, {
+        historyValue,
+        ...(nodes && { _nodes: nodesOf(nodes), value: rest.value }),
+      });
     },
   };
 };

@@ -10,7 +10,7 @@ export interface SecretOptions {
 }
 
 export interface Redactor {
-  /** The text without its secrets. Redacting it again changes nothing. */
+  /** The text without its secrets, each of which leaves a mark. */
   readonly text: (text: string) => string;
   readonly isSecretName: (key: string) => boolean;
 }
@@ -42,7 +42,11 @@ const anyOf = (values: readonly string[]): RegExp | undefined => {
     const found =
       typeof value === 'string' ? `a text of ${String(value.length)} characters` : `a ${typeof value}`;
     if (typeof value !== 'string' || value.length < VALUE_LENGTH_MIN) {
-      throw badOption('secrets.values', `with ${found}`, `strings of ${VALUE_LENGTH_MIN} characters or more`);
+      throw badOption(
+        'secrets.values',
+        `a list with ${found}`,
+        `strings of ${VALUE_LENGTH_MIN} characters or more`,
+      );
     }
     return [value, JSON.stringify(value).slice(1, -1)];
   });
@@ -57,7 +61,7 @@ const toName = (name: string): string => {
   if (typeof name === 'string' && name !== '') return name.toLowerCase();
   throw badOption(
     'secrets.names',
-    `with ${name === '' ? 'an empty text' : `a ${typeof name}`}`,
+    `a list with ${name === '' ? 'an empty text' : `a ${typeof name}`}`,
     'names of members',
   );
 };

@@ -37,7 +37,7 @@ const byType = (table: EventReaders): ReadonlyMap<string, ReadonlyMap<number, Ev
   const readers = new Map<string, Map<number, EventReader>>();
   for (const [name, reader] of Object.entries(table)) {
     const { type, version } = parseName(name);
-    if (typeof reader !== 'function') throw badReaders(`without a function for "${name}"`);
+    if (typeof reader !== 'function') throw badReaders(`a table without a function for "${name}"`);
     const ofType = readers.get(type) ?? new Map<number, EventReader>();
     readers.set(type, ofType.set(version, reader));
   }
@@ -47,13 +47,13 @@ const byType = (table: EventReaders): ReadonlyMap<string, ReadonlyMap<number, Ev
 
 const parseName = (name: string): { readonly type: string; readonly version: number } => {
   const [, type, version] = /^(.+)@([1-9]\d{0,8})$/s.exec(name) ?? [];
-  if (type === undefined) throw badReaders(`with the name "${name}"`);
+  if (type === undefined) throw badReaders(`a table with the name "${name}"`);
   return { type, version: Number(version) };
 };
 
 const refuseGaps = (type: string, readers: ReadonlyMap<number, EventReader>): void => {
   for (let version = 1; version <= readers.size; version += 1) {
-    if (!readers.has(version)) throw badReaders(`without a reader for "${type}@${version}"`);
+    if (!readers.has(version)) throw badReaders(`a table without a reader for "${type}@${version}"`);
   }
 };
 

@@ -4,7 +4,7 @@ import { EMPTY_CHAIN, turnChain } from '../chain.ts';
 import type { VerifyReport } from '../event-log.ts';
 import { checkedRow, type EventRow } from './event-rows.ts';
 import { explainFault } from './faults.ts';
-import type { TurnReader, TurnRow } from './turn-reader.ts';
+import { hasItsTypes, type TurnReader, type TurnRow } from './turn-reader.ts';
 
 export type Problem = NonNullable<VerifyReport['problem']>;
 
@@ -121,12 +121,14 @@ function headerOf({ turn, id, at_ms: atMs, origin, by, cause }: TurnRow) {
   return { turn, id, atMs, origin, by, cause };
 }
 
-function headerProblem({ turn, first, last, at_ms }: TurnRow, before: Place): Problem | undefined {
+function headerProblem(row: TurnRow, before: Place): Problem | undefined {
+  const { turn, first, last, at_ms: atMs } = row;
   if (turn !== before.turn + 1) return missingTurn(before);
   const position = before.position + 1;
+  if (!hasItsTypes(row)) return { position, what: `turn ${turn} has a value of another type` };
   if (first !== position || last < first - 1)
     return { position, what: `turn ${turn} does not say where its rows are` };
-  if (at_ms < before.atMs) return { position, what: `turn ${turn} is earlier than the one before it` };
+  if (atMs < before.atMs) return { position, what: `turn ${turn} is earlier than the one before it` };
   return undefined;
 }
 

@@ -83,6 +83,7 @@ export function namedRow(row: RawEventRow): EventRow {
 export function checkedRow(row: EventRow): StoredEvent | undefined {
   const { turnId, first, atMs, run, actor, data, state } = row;
   if (turnId === null || first === null || atMs === null || run === null || actor === null) return undefined;
+  if (!hasItsTypes(row)) return undefined;
   const event: StoredEvent = {
     position: row.position,
     id: `${turnId}/${row.position - first}`,
@@ -103,6 +104,24 @@ export function checkedRow(row: EventRow): StoredEvent | undefined {
   };
   return rowDigest(event, event) === row.digest ? event : undefined;
 }
+
+/**
+ * Whether all values have the types that they were written with. A flipped bit can turn a text into a blob of the same bytes,
+ * which would be hashed like the text.
+ */
+function hasItsTypes(row: EventRow): boolean {
+  const { turnId, run, actor, sender, kind, type, data, machine, state, digest } = row;
+  const { position, turn, first, atMs, version, typeVersion, cause, machineVersion } = row;
+  return (
+    [turnId, run, actor, kind, type, data, machine, state, digest].every(isText) &&
+    [position, turn, first, atMs, version, typeVersion, machineVersion].every(isNumber) &&
+    (sender === null || isText(sender)) &&
+    (cause === null || isNumber(cause))
+  );
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isNumber = (value: unknown): boolean => typeof value === 'number';
 
 /** @throws {RuntimeError} LOG_CORRUPT with the position of the row, if it is not as it was written */
 export function storedEvent(row: EventRow, file: string): StoredEvent {

@@ -26,6 +26,18 @@ export interface TurnRow {
   readonly chain: string;
 }
 
+/** Whether all values have the types that they were written with: a text that became a blob would be hashed the same. */
+export function hasItsTypes({ id, first, last, at_ms, origin, by, cause, chain }: TurnRow): boolean {
+  const isText = (value: unknown) => typeof value === 'string';
+  const isNumber = (value: unknown) => typeof value === 'number';
+  return (
+    [id, origin, chain].every(isText) &&
+    [first, last, at_ms].every(isNumber) &&
+    (by === null || isText(by)) &&
+    (cause === null || isNumber(cause))
+  );
+}
+
 const TURN_COLUMNS = 'turn, id, first, last, at_ms, origin, by, cause, chain';
 
 /** Reads whole turns. What it gives was checked against its digests and its chain. */
@@ -99,7 +111,7 @@ export class TurnReader {
     const events = this.#eventsOf(row);
     const before = turn === 1 ? EMPTY_CHAIN : this.#selectChain.get(turn - 1);
     const digests = events.map(({ digest }) => digest);
-    const isWhole = events.length === last - first + 1 && before !== undefined;
+    const isWhole = hasItsTypes(row) && events.length === last - first + 1 && before !== undefined;
     if (!isWhole || turnChain(before, { turn, id, atMs, origin, by, cause }, digests) !== chain) {
       throw this.#damaged(first, 'the turn does not match its chain');
     }

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Coverage } from './coverage.ts';
+import { type RuntimeScheduleOptions, runRuntimeSchedule } from './runtime-schedule.ts';
+import { chosenSeed, isDeep, runSeeds } from './seeds.ts';
+
+// What has no id of the host's is named by the runtime: here with numbers, so that a log depends on its seed alone.
+const ids = vi.hoisted(() => ({ count: 0 }));
+vi.mock('../../src/actors/ids.ts', () => ({
+  createIds: () => () => {
+    ids.count += 1;
+    return `u${ids.count}`;
+  },
+}));
+
+const FILE = 'test/simulation/runtime-simulation.test.ts';
+const SCHEDULES = isDeep ? 20_000 : 500;
+const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
+
+const runWith =
+  (options: Pick<RuntimeScheduleOptions, 'hasUpgrades' | 'isLying'>) =>
+  (seed: number, trace?: (line: string) => void) => {
+    ids.count = 0;
+    return runRuntimeSchedule(seed, {
+      ...options,
+      ...(trace && { trace }),
+      passTimers: (ms) => vi.advanceTimersByTime(ms),
+      // One is the sweep, which recurs.
+      timers: () => vi.getTimerCount() - 1,
+      dropTimers: () => vi.clearAllTimers(),
+    });
+  };
+
+beforeAll(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+});
+
+afterAll(() => {
+  vi.useRealTimers();
+});
+
+// Method: a real runtime on a log in memory, which a seed drives from outside: its commits wait until they are carried out
+// or fail, its agents until they are told to act or answer, its clock stands still until time is made to pass. A crash is
+// that the runtime is let go of, with all that it was about to do, and another is made on the same log. The laws are those
+// of the simulation of the kernel.
+describe('a runtime that is let go of at any time', () => {
+  const seen = new Coverage();
+  let failure: unknown;
+
+  beforeAll(async () => {
+    try {
+      await runSeeds({ file: FILE, count: SCHEDULES, run: runWith({}) }, (report) => seen.add(report));
+    } catch (error) {
+      failure = error;
+    }
+  }, TIMEOUT_MS);
+
+  /** What the schedules must have come across, or they prove nothing. */
+  const expectSeen = (what: readonly string[]) => {
+    if (failure !== undefined) throw failure;
+    if (chosenSeed !== undefined) return;
+    const rare = what.filter((each) => seen.of(each) < SCHEDULES / 100);
+    expect(rare, `of ${JSON.stringify(seen)}`).toEqual([]);
+  };
+
+  test('G12: a message between actors is processed exactly once', () => {
+    expectSeen(['message ASK', 'message WORKED']);
+    expectSeen(['crash', 'close', 'fault', 'commit fails', 'load fails', 'duplicate']);
+  });
+
+  test('G13: an agent acts at least once with a stable key, its result counts at most once, a late one never', () => {
+    expectSeen(['message lw.call.begun', 'message lw.call.done', 'message lw.call.failed']);
+    expectSeen(['late lw.call.done', 'late lw.call.failed', 'effect repeated']);
+  });
+
+  test('G14: every run ends in a verdict or waits for a person, whatever agents answer', () => {
+    expectSeen(['ended verified', 'ended accepted', 'ended exhausted', 'ended cancelled', 'ended failed']);
+    expectSeen(['waits for a person']);
+  });
+});
+
+describe('a runtime that is upgraded at a restart', () => {
+  test(
+    'G12, G13, G14: actors that go on under another version keep every law',
+    async () => {
+      const seen = new Coverage();
+      const count = SCHEDULES / 5;
+      await runSeeds({ file: FILE, count, run: runWith({ hasUpgrades: true }) }, (report) =>
+        seen.add(report),
+      );
+      if (chosenSeed === undefined) expect(seen.of('migrated lw.migrated')).toBeGreaterThan(count / 100);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe.skipIf(chosenSeed !== undefined)('the schedules themselves', () => {
+  test('the same seed gives the same log, step by step', async () => {
+    const run = runWith({ hasUpgrades: true });
+    for (let seed = 1; seed <= 30; seed += 1) {
+      const [first, second]: [string[], string[]] = [[], []];
+      const one = await run(seed, (line) => first.push(line));
+      const other = await run(seed, (line) => second.push(line));
+      expect(second).toEqual(first);
+      expect(await other.log.head()).toEqual(await one.log.head());
+    }
+  });
+
+  test('a log that lies is found out', async () => {
+    const lying = runSeeds({ file: FILE, count: 20, run: runWith({ isLying: true }) }, () => undefined);
+    await expect(lying).rejects.toThrow('what is published is in the log');
+  });
+});
