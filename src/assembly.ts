@@ -17,7 +17,7 @@ import { createKernel } from './actors/turn.ts';
 import { createUpcast } from './actors/upcast.ts';
 import { isRuntimeError, RuntimeError } from './errors.ts';
 import type { Door } from './events/door.ts';
-import type { RecordedEvent } from './events/event.ts';
+import type { EventKind, RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
@@ -131,9 +131,22 @@ export class Assembly {
   ): Promise<Receipt> {
     if (this.#closing && origin === 'host')
       throw new RuntimeError('RUNTIME_CLOSED', { action: command.kind });
-    return this.host.submit(
-      await toStimulus(this.parts, command, { id: id ?? this.#nextId(), origin, by: by ?? null }),
-    );
+    const header = { id: id ?? this.#nextId(), origin, by: by ?? null };
+    const submitted = this.host.submit(await toStimulus(this.parts, command, header));
+    return id === undefined ? submitted : this.#onceOnly(id, submitted);
+  }
+
+  /** Whoever gives a command again under its id is told what became of it then, whatever has happened since. */
+  async #onceOnly(id: string, submitted: Promise<Receipt>): Promise<Receipt> {
+    const done = () => findDone(this.parts.log, id);
+    try {
+      const receipt = await submitted;
+      return receipt.duplicate ? ((await done()) ?? receipt) : receipt;
+    } catch (error) {
+      const earlier = await done().catch(() => undefined);
+      if (earlier) return earlier;
+      throw error;
+    }
   }
 
   /** Events of the log, older versions of them as the newest code wants to see them. */
@@ -288,16 +301,19 @@ const createAgentFinder = (agents: Agents, registry: Registry) => {
   };
 };
 
-/** What a receipt said, or would have said, of a stimulus that is in the log. */
-const findDone = async (
-  log: EventLog,
-  id: string,
-): Promise<Pick<Receipt, 'taken' | 'position'> | undefined> => {
+/** The receipt of a stimulus that is in the log. */
+const findDone = async (log: EventLog, id: string): Promise<Receipt | undefined> => {
   const found = await log.findTurn(id);
   if (!found) return undefined;
   const [first, ...rest] = await log.events({ turn: found.turn });
-  if (!first) return { taken: false, position: undefined };
-  const hasFailed = rest.some(({ kind, cause }) => kind === 'failed' && cause === first.position);
-  const isTaken = first.kind !== 'undelivered' && first.kind !== 'failed' && first.kind !== 'late';
-  return { taken: isTaken && !hasFailed, position: first.position };
+  const hasFailed = rest.some(({ kind, cause }) => kind === 'failed' && cause === first?.position);
+  const delivered = hasFailed ? 'failed' : deliveredAs(first?.kind);
+  const { position, version } = first ?? { position: undefined, version: undefined };
+  return { taken: delivered === 'taken', delivered, position, version, duplicate: true };
+};
+
+/** What the first row of a turn says of its stimulus. */
+const deliveredAs = (kind: EventKind | undefined): Receipt['delivered'] => {
+  if (kind === 'undelivered' || kind === 'failed') return kind;
+  return kind === undefined || kind === 'late' ? 'dropped' : 'taken';
 };

@@ -78,11 +78,36 @@ const prepareCall = (
     callId: `${record.address}#${call}.${generation}`,
     attempt: 1,
   };
-  return { kind: 'call', call, generation, encoded, agent: agent?.(input) ?? src, announce, callId, attempt };
+  const name = agent?.(input) ?? src;
+  mustBeText('callId', callId);
+  mustBeText('agent', name);
+  if (!Number.isSafeInteger(attempt) || attempt < 1) {
+    throw new RuntimeError('BAD_OPTION', {
+      option: `attempt of ${call}`,
+      found: String(attempt),
+      expected: 'an integer from 1',
+    });
+  }
+  return { kind: 'call', call, generation, encoded, agent: name, announce, callId, attempt };
+};
+
+const TEXT_LENGTH_MAX = 4_000;
+
+/** A column of the log: the database would change half of a surrogate pair, and the row could not be read again. */
+const mustBeText = (option: string, text: string): void => {
+  if (typeof text === 'string' && text !== '' && text.length <= TEXT_LENGTH_MAX && text.isWellFormed())
+    return;
+  const found = typeof text === 'string' ? 'empty, too long, or not well-formed' : `a ${typeof text}`;
+  throw new RuntimeError('BAD_OPTION', {
+    option,
+    found,
+    expected: `a text of 1 to ${TEXT_LENGTH_MAX} characters`,
+  });
 };
 
 const encodeEvent = ({ type, ...data }: EventObject): { readonly type: string; readonly data: Encoded } => {
   if (isReservedType(type)) throw new RuntimeError('RESERVED_EVENT', { type });
+  mustBeText('type', type);
   return { type, data: encodeOwn(data, type) };
 };
 

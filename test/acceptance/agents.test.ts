@@ -1,6 +1,6 @@
 import { firstValueFrom, take, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { assign, fromPromise, setup } from 'xstate';
+import { assign, emit, fromPromise, setup } from 'xstate';
 import {
   type Agent,
   type AgentRequest,
@@ -13,7 +13,7 @@ import {
   workflow,
 } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
-import { callOnce } from '../support/machines.ts';
+import { callOnce, tally } from '../support/machines.ts';
 import { createFakeClock, expectReplays, open, readFile, rounds } from '../support/runtimes.ts';
 
 const ATTEMPTS_MAX = 2;
@@ -514,6 +514,72 @@ describe('G16: places', () => {
     expect(readFile(file, (db) => db.prepare('select count(*) from calls').pluck().get())).toBe(0);
     await second.close();
     await expectReplays(file, [impatient]);
+  });
+});
+
+// Method: what a machine says of a call or a message is stored in columns of the log. Whatever cannot be must fail the actor that
+// said it; if it came as far as the database, every run in the same commit would suffer, or the log could not be read again.
+describe('G16: a machine that says what cannot be stored fails alone', () => {
+  const HALF = '\ud800';
+  const makeBad = ({ request, name, fact }: { request?: unknown; name?: unknown; fact?: string }) =>
+    workflow(
+      'bad',
+      setup({
+        types: { events: {} as { type: 'GO' }, emitted: {} as { type: string } },
+        actors: {
+          // What the types keep from happening.
+          worker: agentCall<null, unknown>({
+            ...(request !== undefined && { request: () => request as never }),
+            ...(name !== undefined && { agent: () => name as never }),
+          }),
+        },
+      }).createMachine({
+        initial: 'idle',
+        states: {
+          idle: {
+            on: { GO: { target: 'working', actions: fact === undefined ? [] : emit({ type: fact }) } },
+          },
+          working: { invoke: { id: 'work', src: 'worker', input: null } },
+        },
+      }),
+    );
+
+  it.each([
+    { request: { callId: 'x', attempt: undefined } },
+    { request: { callId: undefined, attempt: 1 } },
+    { request: { callId: 5, attempt: 1 } },
+    { request: { callId: '', attempt: 1 } },
+    { request: { callId: HALF, attempt: 1 } },
+    { request: { callId: 'x'.repeat(100_000), attempt: 1 } },
+    { request: { callId: 'x', attempt: 1.5 } },
+    { request: { callId: 'x', attempt: 0 } },
+    { request: { callId: 'x', attempt: Number.NaN } },
+    { request: { callId: 'x', attempt: '1' } },
+    { name: 5 },
+    { name: '' },
+    { name: HALF },
+    { fact: `half${HALF}` },
+    { fact: 'x'.repeat(100_000) },
+  ])('%o', async (given) => {
+    const file = temporaryFile();
+    const bad = makeBad(given);
+    const agents = { worker: never };
+    const runtime = await open({ file, workflows: [bad, tally], agents });
+    await runtime.start('bad', undefined, { id: 'b' });
+    const other = await runtime.start('tally', null, { id: 't' });
+    const [failed, taken] = await Promise.all([
+      runtime.send('b', { type: 'GO' }),
+      other.send({ type: 'ADD', value: 1 }),
+    ]);
+    expect(failed).toMatchObject({ taken: false, delivered: 'failed' });
+    expect(taken).toMatchObject({ taken: true });
+    await runtime.close();
+
+    const second = await open({ file, workflows: [bad, tally], agents });
+    expect(await (await second.run('b')).result()).toMatchObject({ verdict: 'failed' });
+    expect((await second.actor('t')).context).toMatchObject({ sum: 1 });
+    await second.close();
+    await expectReplays(file, [bad, tally]);
   });
 });
 

@@ -385,6 +385,24 @@ describe('wrong use is refused with a code and advice; nothing is written, and t
   });
 });
 
+describe('QUEUE_FULL: more than can be taken', () => {
+  it('calls beyond the limit are refused at once; the others are done, and it goes on', async () => {
+    const file = temporaryFile();
+    const first = await open({ file, workflows: [tally], agents: {}, limits: { queue: 10 } });
+    const full = await first.start('tally', null, { id: 't' });
+    const sends = await Promise.allSettled(
+      Array.from({ length: 50 }, () => full.send({ type: 'ADD', value: 1 })),
+    );
+    const refused = sends.flatMap((sent) => (sent.status === 'rejected' ? [sent.reason as unknown] : []));
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.every((error) => isRuntimeError(error, 'QUEUE_FULL'))).toBe(true);
+    expect(await full.send({ type: 'ADD', value: 1 })).toMatchObject({ taken: true });
+    await first.close();
+    const second = await open({ file, workflows: [tally], agents: {} });
+    expect((await second.actor('t')).context).toMatchObject({ sum: 50 - refused.length + 1 });
+  });
+});
+
 describe('commands of other processes are refused like those of the host', () => {
   const commands: readonly (readonly [ErrorCode, unknown])[] = [
     ['RESERVED_EVENT', { kind: 'send', to: 't', message: { type: 'xstate.stop' } }],

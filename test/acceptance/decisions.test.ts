@@ -156,6 +156,42 @@ describe('G15: a decision is made once, whoever makes it', () => {
     expect(await decidersOf(last, 'd')).toEqual({ state: ['ann'], facts: ['ann'], messages: ['ann'] });
   });
 
+  // Method: the acknowledgement of a decision got lost, and its sender gives the same command again, later and later.
+  it('G15: whoever repeats a decision under its id is told what became of it the first time', async () => {
+    const file = temporaryFile();
+    const first = await open({ file, workflows, agents: {} });
+    const run = await first.start('decision', null, { id: 'd' });
+    const approve = (runtime: Runtime, who: string) =>
+      runtime.send('d', { type: 'APPROVE', who } as { type: string }, {
+        id: `by-${who}`,
+        expectedVersion: 1,
+      });
+    const [ann, again] = await Promise.all([approve(first, 'ann'), approve(first, 'ann')]);
+    expect([ann, again]).toMatchObject([
+      { taken: true, duplicate: false, position: 2 },
+      { taken: true, duplicate: true, position: 2 },
+    ]);
+    const late = await run.send({ type: 'REJECT', who: 'bob' }, { id: 'by-bob' });
+    expect(late).toMatchObject({ taken: false, duplicate: false });
+    await run.send({ type: 'CLOSE' });
+    await first.close();
+
+    const second = await open({ file, workflows, agents: {} });
+    const before = committedPosition(file);
+    expect(await approve(second, 'ann')).toMatchObject({ taken: true, duplicate: true, position: 2 });
+    const repeated = await second.send('d', { type: 'REJECT', who: 'bob' } as { type: string }, {
+      id: 'by-bob',
+    });
+    expect(repeated).toMatchObject({ taken: false, duplicate: true, position: late.position });
+    // Who has never been heard is told that it is over.
+    await refusal(
+      second.send('d', { type: 'REJECT', who: 'cleo' } as { type: string }, { id: 'by-cleo' }),
+      'RUN_ENDED',
+    );
+    expect(committedPosition(file)).toBe(before);
+    expect(await decidersOf(second, 'd')).toMatchObject({ state: ['ann'], facts: ['ann', undefined] });
+  });
+
   it('G15: settled() resolves when the wait begins, and again at the end', async () => {
     const runtime = await open({ file: temporaryFile(), workflows, agents: {} });
     const run = await runtime.start('decision');

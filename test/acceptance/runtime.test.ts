@@ -16,7 +16,7 @@ import {
 } from '../../src/index.ts';
 import { LIMITS } from '../../src/runtime.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
-import { callOnce, decision, tally } from '../support/machines.ts';
+import { alarm, callOnce, decision, tally } from '../support/machines.ts';
 import {
   changeFile,
   committedPosition,
@@ -319,6 +319,36 @@ describe('K2: embedding', () => {
     expect(clock.waiting).toBe(2);
     await runtime.close();
     expect(clock.waiting).toBe(0);
+  });
+
+  it('K2: an idle runtime carries out commands, and leaves agents and timers to the next one', async () => {
+    const file = temporaryFile();
+    const clock = createFakeClock();
+    const calls: string[] = [];
+    const options = {
+      file,
+      clock,
+      workflows: [callOnce, alarm],
+      agents: { worker: ({ callId }: { readonly callId: string }) => calls.push(callId) },
+    };
+    const idle = await open({ ...options, idle: true });
+    await idle.start('call-once', { task: 'x' }, { id: 'x' });
+    await idle.start('alarm', { delayMs: 1 }, { id: 'a' });
+    clock.advance(1_000);
+    await idle.close();
+    const again = await open({ ...options, idle: true });
+    expect((await again.runs({ status: 'open' })).map(({ id }) => id)).toEqual(['x', 'a']);
+    await again.close();
+    expect(calls).toEqual([]);
+    expect(clock.waiting).toBe(0);
+
+    const awake = await open(options);
+    await (await awake.run('x')).result();
+    clock.advance(1);
+    await expect.poll(async () => (await awake.actor('a')).value).toBe('rung');
+    expect(calls).toEqual(['x#work.1']);
+    await awake.close();
+    await expectReplays(file, options.workflows);
   });
 
   it('K2: a runtime can be closed again and again, and while commits are under way', async () => {

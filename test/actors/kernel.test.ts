@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { type AnyStateMachine, assign, emit, raise, sendTo, setup, spawnChild, stopChild } from 'xstate';
 import { type ActorRecord, WAITS_FOR_NOTHING } from '../../src/actors/actor-record.ts';
 import { toStored } from '../../src/actors/fold.ts';
-import { NotLoaded } from '../../src/actors/workspace.ts';
 import { delivery } from '../../src/events/delivery.ts';
 import { encode } from '../../src/events/encode.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
@@ -921,7 +920,6 @@ describe('a turn', () => {
     expect(run.kernel.turn(system, stimulus)).toEqual({ kind: 'needs', actors: ['run/kid'] });
     loaded.set('run/kid', run.actor('run/kid'));
     expect(run.kernel.turn(system, stimulus)).toMatchObject({ kind: 'turn', delivered: 'taken' });
-    expect(new NotLoaded('run')).toEqual({ address: 'run' });
   });
 
   // Method: random runs in which each turn is made twice, on actors and stimuli that cannot be changed.

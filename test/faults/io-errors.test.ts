@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isRuntimeError } from 'loopwright';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { DiskBrake } from '../../src/store/sqlite/disk-brake.ts';
 import { openForWriting } from '../../src/store/sqlite/open-database.ts';
-import { createSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
+import { createSqliteLog } from '../../src/store/sqlite/sqlite-event-log.ts';
 import { Transactions } from '../../src/store/sqlite/transactions.ts';
 import { takeWriterLock } from '../../src/store/sqlite/writer-lock.ts';
 import { temporaryDirectory, temporaryFile } from '../store/temporary-directory.ts';
@@ -14,12 +13,15 @@ import { Gate } from '../support/gate.ts';
 import { entry } from '../support/ledger.ts';
 import { mountExt4, mountTmpfs, whyNoMounts } from '../support/mounts.ts';
 import { ledgerRun, openLedger } from '../support/open-ledger.ts';
+import { runCommand } from '../support/run-command.ts';
 import { checkLedger, verifyLedger } from '../support/verify-ledger.ts';
 import { startWorker, type WorkerOptions } from '../support/worker-process.ts';
 import type { PointReport } from '../workers/io-error-worker.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
+// Far more than it takes, for a machine that is busy with other things.
+if (!isDeep) vi.setConfig({ testTimeout: 300_000 });
 const noMounts = whyNoMounts();
 if (noMounts !== undefined)
   console.warn(`Tests that fill a disk are left out, and a quota stands for it: ${noMounts}`);
@@ -116,7 +118,7 @@ describe('EIO on a sync', () => {
       scenario: 'open',
       operation: 'sync',
       error: EIO,
-      points: upTo(10, isDeep ? 1 : 3),
+      points: upTo(7, isDeep ? 1 : 3),
       match: '/log/log',
     });
 
@@ -144,9 +146,7 @@ async function fillAndMakeRoom(
 
 describe('no room', () => {
   test('G4: a file that may not grow is LOG_WRITE_FAILED, and work goes on when it may', async () => {
-    const makeRoom = (pid: number) => {
-      expect(spawnSync('prlimit', ['--pid', String(pid), '--fsize=unlimited'])).toMatchObject({ status: 0 });
-    };
+    const makeRoom = (pid: number) => runCommand('prlimit', '--pid', String(pid), '--fsize=unlimited');
 
     expect(await fillAndMakeRoom(temporaryFile(), makeRoom, { before: 'ulimit -S -f 300' })).toBe(
       'LOG_WRITE_FAILED',

@@ -3,13 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryDirectory } from '../store/temporary-directory.ts';
 import { faultEnvironment, type Plan, sharedPlan } from '../support/faultfs.ts';
 import { verifyLedger } from '../support/verify-ledger.ts';
-import { startWorker } from '../support/worker-process.ts';
+import { startWorker, type WorkerProcess } from '../support/worker-process.ts';
 
 const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
+// Far more than it takes, for a machine that is busy with other things.
+if (!isDeep) vi.setConfig({ testTimeout: 300_000 });
 
 /** Two cores: one more worker than that keeps both of them busy while a log is being verified. */
 const LANES = 3;
@@ -32,47 +34,63 @@ const KILLS_FOR_EACH_CALL = isDeep ? Number.POSITIVE_INFINITY : 4;
 /** An image is only read back, so that it needs no disk. */
 const IMAGES = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** A worker lives for a moment: to compile its code would take longer than to interpret it. */
-const BRIEF = ['--jitless', '--no-expose-wasm'];
+const WELL = { code: 0, signal: null, errors: '' };
 const DEAD = { code: null, signal: 'SIGKILL', errors: '' };
 
 /** Does all the jobs, a few at a time. */
-async function inLanes<Job>(
-  jobs: readonly Job[],
-  work: (job: Job, index: number) => Promise<void>,
-): Promise<void> {
-  const left = [...jobs.entries()];
+async function inLanes<Job>(jobs: readonly Job[], work: (job: Job) => Promise<void>): Promise<void> {
+  const left = jobs.values();
   const lane = async (): Promise<void> => {
-    for (let next = left.shift(); next; next = left.shift()) await work(next[1], next[0]);
+    for (const job of left) await work(job);
   };
   await Promise.all(Array.from({ length: LANES }, lane));
 }
 
+/** Lets one after the other do something. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve();
+  return <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
 // Method: a worker appends through the public API and prints what was acknowledged. It is killed at a random moment of its work,
-// the log is verified as a second process would find it, and the next worker goes on with the same log.
+// the log is verified as a second process would find it, and the next worker goes on with the same log. Workers start side by
+// side, but only one works at a time, while nothing is verified: so the kill comes when it is meant to.
 test(`G1, G3: a log survives kill -9 at any moment, whole and with all that was acknowledged (${KILLS} kills)`, async () => {
   const directory = temporaryDirectory();
   const logs = Array.from({ length: KILLS / KILLS_FOR_EACH_LOG }, (_, index) =>
     join(directory, `${index}.db`),
   );
+  const inTurn = createTurns();
   const problems: string[] = [];
   let acknowledged = 0;
   let inFlight = 0;
 
+  const killAndVerify = async (file: string, worker: WorkerProcess): Promise<number> => {
+    worker.say('.');
+    await worker.line('START');
+    await sleep(Math.random() * KILL_WITHIN_MS);
+    worker.kill();
+    expect(await worker.ended).toEqual(DEAD);
+    const report = await verifyLedger(file, worker.acknowledged);
+    problems.push(...report.problems.map((problem) => `${file}: ${problem}`));
+    acknowledged += worker.lines.slice(worker.lines.indexOf('START') + 1).length;
+    return report.entries;
+  };
   await inLanes(logs, async (file) => {
     let before = 0;
     for (let kill = 0; kill < KILLS_FOR_EACH_LOG; kill += 1) {
-      const worker = startWorker('append-worker', { arguments: ['--file', file], nodeOptions: BRIEF });
-      await worker.line('START');
-      await sleep(Math.random() * KILL_WITHIN_MS);
-      worker.kill();
-      expect(await worker.ended).toEqual(DEAD);
-      const report = await verifyLedger(file, worker.acknowledged);
-      problems.push(...report.problems.map((problem) => `${file}, kill ${kill + 1}: ${problem}`));
-      acknowledged += worker.acknowledged.size;
-      if (report.entries > before + worker.acknowledged.size) inFlight += 1;
+      const worker = startWorker('append-worker', {
+        arguments: ['--file', file, '--wait'],
+      });
+      await worker.line('READY');
+      const entries = await inTurn(() => killAndVerify(file, worker));
+      if (entries > before + worker.acknowledged.size) inFlight += 1;
       // The verifier has added one.
-      before = report.entries + 1;
+      before = entries + 1;
     }
   });
 
@@ -92,7 +110,6 @@ function startPlanned(plan: Plan, ...more: readonly string[]) {
   const file = join(place, 'log.db');
   const worker = startWorker('append-worker', {
     arguments: ['--file', file, '--entries', String(ENTRIES), ...more],
-    nodeOptions: BRIEF,
     environment: faultEnvironment(join(directory, 'plan'), place),
   });
   return { directory, place, file, worker, shared };
@@ -100,7 +117,7 @@ function startPlanned(plan: Plan, ...more: readonly string[]) {
 
 async function countCalls(call: Pick<Plan, 'operation' | 'torn'>): Promise<number> {
   const { worker, shared } = startPlanned({ ...call, action: 'none', count: 0 });
-  expect(await worker.ended).toMatchObject({ code: 0 });
+  expect(await worker.ended).toEqual(WELL);
   return shared.read().seen;
 }
 
@@ -135,7 +152,7 @@ describe.each(CALLS)('at a %s', (name, call, every) => {
     }
 
     expect(problems).toEqual([]);
-    expect(await worker.ended).toEqual({ code: 0, signal: null, errors: '' });
+    expect(await worker.ended).toEqual(WELL);
     expect(worker.acknowledged.size).toBe(ENTRIES);
     expect(points).toBe(shared.read().acted);
     expect(points).toBeGreaterThan(ENTRIES / 2 / every);
@@ -144,17 +161,21 @@ describe.each(CALLS)('at a %s', (name, call, every) => {
   test(`G1, G3: a log is whole after a kill exactly there (${isDeep ? 'each' : `${KILLS_FOR_EACH_CALL} of them`})`, async () => {
     const points = spread(await countCalls(call), KILLS_FOR_EACH_CALL);
     const problems: string[] = [];
+    let kills = 0;
 
     await inLanes(points, async (first) => {
       const { file, worker, shared } = startPlanned({ ...call, action: 'kill', first });
-      expect(await worker.ended).toEqual(DEAD);
-      expect(shared.read()).toEqual({ seen: first, acted: 1 });
+      const end = await worker.ended;
+      const { acted } = shared.read();
+      // Not each life of the worker has as many calls as another: the last point of all may not be reached.
+      expect(end).toEqual(acted === 1 ? DEAD : WELL);
+      kills += acted;
       const report = await verifyLedger(file, worker.acknowledged);
       problems.push(...report.problems.map((problem) => `${name} ${first}: ${problem}`));
     });
 
     expect(problems).toEqual([]);
-    expect(points.length).toBeGreaterThan(0);
+    expect(kills).toBeGreaterThan(points.length * 0.9);
   });
 });
 
@@ -162,7 +183,7 @@ describe.each(CALLS)('at a %s', (name, call, every) => {
 describe('the verifier itself', () => {
   test('G1: finds that a program acknowledges before the commit, but only once it is killed', async () => {
     const unharmed = startPlanned({ operation: 'write', action: 'none', count: 0 }, '--early');
-    expect(await unharmed.worker.ended).toMatchObject({ code: 0 });
+    expect(await unharmed.worker.ended).toEqual(WELL);
     const first = Math.floor(unharmed.shared.read().seen / 2);
     const killed = startPlanned({ operation: 'write', action: 'kill', first }, '--early');
     expect(await killed.worker.ended).toEqual(DEAD);
@@ -197,7 +218,7 @@ describe('the verifier itself', () => {
     ],
   ])('G1, G3: finds that %s', async (_what, sql, problem) => {
     const { file, worker } = startPlanned({ operation: 'nothing', action: 'none' });
-    expect(await worker.ended).toMatchObject({ code: 0 });
+    expect(await worker.ended).toEqual(WELL);
     const db = new Database(file);
     db.exec(sql);
     db.close();

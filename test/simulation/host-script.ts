@@ -25,7 +25,7 @@ export class HostScript {
     this.#random = ports.random;
     this.#ledger = ports.ledger;
     this.#newId = ports.newId;
-    const runs = [1, 1, 2, 2, 3][this.#random.below(5)] ?? 1;
+    const runs = [1, 1, 1, 2, 2, 3][this.#random.below(6)] ?? 1;
     for (let number = 1; number <= runs; number += 1) this.#plan(`r${number}`);
   }
 

@@ -13,12 +13,11 @@ export const memoized = (registry: Registry): Registry => {
   const definitions = new Map<Definition, Definition>();
   const remember = (definition: Definition | undefined): Definition | undefined => {
     if (!definition) return undefined;
-    const known = definitions.get(definition) ?? {
-      ...definition,
-      behavior: memoizedBehavior(definition.behavior),
-    };
-    definitions.set(definition, known);
-    return known;
+    const known = definitions.get(definition);
+    if (known) return known;
+    const remembering = { ...definition, behavior: memoizedBehavior(definition.behavior) };
+    definitions.set(definition, remembering);
+    return remembering;
   };
   return {
     ...registry,
@@ -34,9 +33,11 @@ const memoizedBehavior = (behavior: Behavior): Behavior => {
   let size = 0;
 
   const stepsOf = (snapshot: Snapshot): Memory<Step> => {
-    const known = steps.get(snapshot) ?? new Map();
-    steps.set(snapshot, known);
-    return known;
+    const known = steps.get(snapshot);
+    if (known) return known;
+    const none: Memory<Step> = new Map();
+    steps.set(snapshot, none);
+    return none;
   };
   return {
     ...behavior,
@@ -58,8 +59,11 @@ const keyOf = (event: unknown): string => `${delivery().self} ${JSON.stringify(e
 type Memory<Value> = Map<string, { readonly value: Value } | { readonly thrown: unknown }>;
 
 const recall = <Value>(known: Memory<Value>, key: string, compute: () => Value): Value => {
-  const remembered = known.get(key) ?? attempt(compute);
-  known.set(key, remembered);
+  let remembered = known.get(key);
+  if (!remembered) {
+    remembered = attempt(compute);
+    known.set(key, remembered);
+  }
   if ('thrown' in remembered) throw remembered.thrown;
   return remembered.value;
 };

@@ -1,4 +1,4 @@
-import type { ActorRecord, Waits } from '../../src/actors/actor-record.ts';
+import type { ActorRecord, Timer, Waits } from '../../src/actors/actor-record.ts';
 import type { Snapshot } from '../../src/actors/xstate-adapter.ts';
 
 /** Whether two records are of one actor in one state: as the log says it, and as memory does. */
@@ -16,7 +16,32 @@ export const isSameRecord = (one: ActorRecord, other: ActorRecord): boolean =>
     isSameSnapshot(one.snapshot, other.snapshot));
 
 const isSameWaits = (one: Waits, other: Waits): boolean =>
-  one === other || (one.generation === other.generation && JSON.stringify(one) === JSON.stringify(other));
+  one === other ||
+  (one.generation === other.generation &&
+    isSameTable(one.calls, other.calls, isSame) &&
+    isSameTable(one.timers, other.timers, isSameTimer) &&
+    isSameTable(one.children, other.children, isSame) &&
+    isSameTable(one.childCounts, other.childCounts, isSame));
+
+const isSame = (one: unknown, other: unknown): boolean => one === other;
+
+const isSameTimer = (one: Timer, other: Timer): boolean =>
+  one.generation === other.generation &&
+  one.dueMs === other.dueMs &&
+  JSON.stringify(one.event) === JSON.stringify(other.event);
+
+const isSameTable = <Value>(
+  one: Readonly<Record<string, Value>>,
+  other: Readonly<Record<string, Value>>,
+  isSameValue: (one: Value, other: Value) => boolean,
+): boolean => {
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) => {
+    const [value, otherValue] = [one[key], other[key]];
+    return value !== undefined && otherValue !== undefined && isSameValue(value, otherValue);
+  });
+};
 
 /** The order of keys counts: a machine that goes through those of its context must find them as they were. */
 const isSameSnapshot = (one: Snapshot | null, other: Snapshot | null): boolean =>

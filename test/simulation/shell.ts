@@ -9,6 +9,8 @@ import type { Stimulus } from '../../src/actors/stimulus.ts';
 import type { Timers } from '../../src/actors/timers.ts';
 import type { Kernel, TurnResult } from '../../src/actors/turn.ts';
 import { isRuntimeError, RuntimeError } from '../../src/errors.ts';
+import { runOf } from '../../src/events/address.ts';
+import type { Address } from '../../src/events/event.ts';
 import type { RecordedTurn } from '../../src/events/turn.ts';
 import type { Batch, EventLog } from '../../src/store/event-log.ts';
 import { recordTurn } from '../../src/store/record-turn.ts';
@@ -50,6 +52,12 @@ export interface ShellPorts {
 interface Processed {
   readonly waiting: Waiting;
   readonly result: Exclude<TurnResult, { kind: 'needs' }>;
+}
+
+interface Taken {
+  readonly waiting: Waiting;
+  readonly head: Head;
+  readonly stimulus: Stimulus;
 }
 
 /**
@@ -109,7 +117,10 @@ export class Shell {
   }
 
   /** Does the next small thing, and says what. */
-  async step(choose: { readonly isBatchClosed: boolean; readonly doesCommitFail: boolean }): Promise<string> {
+  step(choose: {
+    readonly isBatchClosed: boolean;
+    readonly doesCommitFail: boolean;
+  }): string | Promise<string> {
     if (this.#phase === 'publish') return this.#publish();
     if (this.#phase === 'act') return this.#act();
     const next = this.#queue[0];
@@ -134,32 +145,44 @@ export class Shell {
     return `lets go of ${record.address}${stored ? ', stored' : ''}`;
   }
 
-  async #take(waiting: Waiting): Promise<string> {
+  #take(waiting: Waiting): string | Promise<string> {
     const atMs = Math.max(this.#ports.now(), this.#lastAtMs);
     this.#lastAtMs = atMs;
-    this.#head ??= new Head(this.cache);
+    const head = this.#head ?? new Head(this.cache);
+    this.#head = head;
     // Adding the one member that was left out makes it whole again.
-    const stimulus = { ...waiting.incoming, atMs } as Stimulus;
-    for (;;) {
-      const result = this.#ports.kernel.turn(this.#head, this.#asVariant(stimulus));
-      if (result.kind !== 'needs') {
-        if (result.kind === 'turn') this.#head.apply(result.actors, result.runs);
-        this.#batch.push({ waiting, result });
-        if (result.kind === 'refused' && isRuntimeError(result.error))
-          this.#ports.mark(`refused: ${result.error.code}`);
-        return `turn of ${stimulus.kind} ${stimulus.id}: ${result.kind}${result.kind === 'turn' ? `, ${result.delivered}` : ''}`;
-      }
-      for (const address of result.actors) {
-        const { record, storedVersion, run } = await this.#loader.load(address);
-        this.#ports.loaded(record);
-        this.#ports.mark(
-          storedVersion > 0 ? 'loaded from a snapshot' : record ? 'loaded from its stream' : 'not there',
-        );
-        this.cache.put(address, record, { touchedAtMs: atMs, storedVersion });
-        const id = address.split('/')[0] ?? address;
-        if (this.cache.run(id) === undefined) this.cache.putRun(id, run);
-      }
+    const taken = { waiting, head, stimulus: { ...waiting.incoming, atMs } as Stimulus };
+    const result = this.#ports.kernel.turn(head, this.#asVariant(taken.stimulus));
+    return result.kind === 'needs'
+      ? this.#takeAfterLoading(taken, result.actors)
+      : this.#taken(taken, result);
+  }
+
+  async #takeAfterLoading(taken: Taken, addresses: readonly Address[]): Promise<string> {
+    for (let needed = addresses; ; ) {
+      for (const address of needed) await this.#load(address, taken.stimulus.atMs);
+      const result = this.#ports.kernel.turn(taken.head, this.#asVariant(taken.stimulus));
+      if (result.kind !== 'needs') return this.#taken(taken, result);
+      needed = result.actors;
     }
+  }
+
+  async #load(address: Address, atMs: number): Promise<void> {
+    const { record, storedVersion, run } = await this.#loader.load(address);
+    this.#ports.loaded(record);
+    this.#ports.mark(
+      storedVersion > 0 ? 'loaded from a snapshot' : record ? 'loaded from its stream' : 'not there',
+    );
+    this.cache.put(address, record, { touchedAtMs: atMs, storedVersion });
+    if (this.cache.run(runOf(address)) === undefined) this.cache.putRun(runOf(address), run);
+  }
+
+  #taken({ waiting, head, stimulus }: Taken, result: Processed['result']): string {
+    if (result.kind === 'turn') head.apply(result.actors, result.runs);
+    this.#batch.push({ waiting, result });
+    if (result.kind === 'refused') this.#ports.mark(`refused: ${result.error.code}`);
+    const outcome = result.kind === 'turn' ? result.delivered : result.kind;
+    return `turn of ${stimulus.kind} ${stimulus.id}: ${outcome}`;
   }
 
   /** What a shell without generations would say: an answer or a timer is of whatever is open under that name. */

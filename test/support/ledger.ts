@@ -92,7 +92,7 @@ export const fetched = (name: string): Fetched => ({
 });
 
 /** How long the timer of an errand runs. */
-export const ERRAND_TIMER_MS = 5;
+const ERRAND_TIMER_MS = 5;
 
 /** A run that ends verified once its agent has answered and its timer has fired, each exactly once. */
 export const errand = workflow(

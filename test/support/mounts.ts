@@ -1,35 +1,33 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { temporaryDirectory } from '../store/temporary-directory.ts';
-
-function run(command: string, ...given: readonly string[]): void {
-  const { error, status, stderr } = spawnSync(command, given, { encoding: 'utf8' });
-  if (error || status !== 0) throw new Error(`${command} ${given.join(' ')}: ${error?.message ?? stderr}`);
-}
+import { runCommand } from './run-command.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
 /** A file system of a given size, for one test. */
-export function mountTmpfs(sizeKib: number): { readonly path: string; resize(sizeKib: number): void } {
+export function mountTmpfs(sizeKib: number): {
+  readonly path: string;
+  readonly resize: (sizeKib: number) => void;
+} {
   const path = temporaryDirectory();
-  run('mount', '-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', path);
-  onTestFinished(() => run('umount', '-l', path));
-  return { path, resize: (sizeNextKib) => run('mount', '-o', `remount,size=${sizeNextKib}k`, path) };
+  runCommand('mount', '-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', path);
+  onTestFinished(() => runCommand('umount', '-l', path));
+  return { path, resize: (sizeNextKib) => runCommand('mount', '-o', `remount,size=${sizeNextKib}k`, path) };
 }
 
-/** The same on ext4, where a full disk is felt when a page is written, not when it is asked for. */
+/** An ext4 with blocks of a quarter of a page: the rest of a page that SQLite maps may find no block when it is written. */
 export function mountExt4(sizeMib: number): string {
   const directory = temporaryDirectory();
   const image = join(directory, 'image');
   const path = join(directory, 'mounted');
   mkdirSync(path);
   writeFileSync(image, Buffer.alloc(sizeMib * MEBIBYTE));
-  run('mkfs.ext4', '-q', '-m', '0', image);
-  run('mount', '-o', 'loop', image, path);
-  onTestFinished(() => run('umount', '-l', path));
+  runCommand('mkfs.ext4', '-q', '-b', '1024', '-m', '0', image);
+  runCommand('mount', '-o', 'loop', image, path);
+  onTestFinished(() => runCommand('umount', '-l', path));
   return path;
 }
 
@@ -37,8 +35,8 @@ export function mountExt4(sizeMib: number): string {
 export function whyNoMounts(): string | undefined {
   const path = mkdtempSync(join(tmpdir(), 'loopwright-'));
   try {
-    run('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path);
-    run('umount', path);
+    runCommand('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path);
+    runCommand('umount', path);
     return undefined;
   } catch (error) {
     return String(error);

@@ -15,7 +15,7 @@ import {
 } from '../../src/index.ts';
 
 /** Whether the numbers of a release are asked for. */
-export const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
+const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
 
 /** How often to do something: so many times in every run, so many before a release. */
 export const rounds = (inEveryRun: number, beforeRelease: number): number =>

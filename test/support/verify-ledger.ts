@@ -87,7 +87,7 @@ function halfTurnsIn(
   return additions.flatMap((addition, index) => {
     const { n, parts } = entry(index + 1);
     if (addition.data['n'] !== n)
-      return [`entry ${n} is missing: there is ${String(addition.data['n'])} in its place`];
+      return [`entry ${n} is missing: there is ${JSON.stringify(addition.data['n'])} in its place`];
     const found = byTurn.get(addition.turn)?.sort();
     const expected = ['ADD', 'COUNT', ...Array.from({ length: parts }, () => 'part')];
     return found?.join() === expected.join() ? [] : [`the turn of entry ${n} has ${found?.join(', ')}`];

@@ -10,8 +10,6 @@ const BUILT_WORKERS = resolve(import.meta.dirname, '../../build/test/workers');
 export interface WorkerOptions {
   readonly arguments?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Of Node itself. */
-  readonly nodeOptions?: readonly string[];
   /** Shell commands to run first, in the same process: `ulimit -f 200`. */
   readonly before?: string;
 }
@@ -34,11 +32,8 @@ export class WorkerProcess {
   #errors = '';
   #isOver = false;
 
-  constructor(
-    name: string,
-    { arguments: given = [], environment = {}, nodeOptions = [], before }: WorkerOptions = {},
-  ) {
-    const program = [process.execPath, ...nodeOptions, join(BUILT_WORKERS, `${name}.js`), ...given];
+  constructor(name: string, { arguments: given = [], environment = {}, before }: WorkerOptions = {}) {
+    const program = [process.execPath, join(BUILT_WORKERS, `${name}.js`), ...given];
     const [command = '', ...rest] =
       before === undefined ? program : ['bash', '-c', `${before}; exec "$@"`, 'bash', ...program];
     this.#process = spawn(command, rest, {

@@ -6,7 +6,7 @@ import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type ErrorCode, isRuntimeError } from 'loopwright';
+import { isRuntimeError } from 'loopwright';
 import { sharedPlan } from '../support/faultfs.ts';
 import { Gate } from '../support/gate.ts';
 import { entry } from '../support/ledger.ts';
@@ -18,7 +18,7 @@ export interface PointReport {
   readonly point: number;
   readonly during: 'opening' | 'sending' | 'nothing';
   /** What was refused then: its code, or its text if it has none. */
-  readonly refusal: ErrorCode | string | null;
+  readonly refusal: string | null;
   readonly problems: readonly string[];
 }
 
@@ -83,7 +83,7 @@ class Book {
     const counts = [context.entries, this.acknowledged.size, last?.data['n'] ?? 0];
     return new Set(counts).size === 1
       ? []
-      : [`in memory, acknowledged and in the log are ${counts.join(', ')} entries`];
+      : [`in memory, acknowledged and in the log are ${JSON.stringify(counts)} entries`];
   }
 }
 
