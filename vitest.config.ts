@@ -11,6 +11,8 @@ export default defineConfig({
   test: {
     environment: 'node',
     pool: 'forks',
+    // By default one core is left to vitest itself, which has little to do.
+    maxWorkers: 2,
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'build/**', 'dist/**'],
     globalSetup: ['test/global-setup.ts'],

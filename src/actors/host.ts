@@ -59,8 +59,8 @@ interface Processed {
 }
 
 /** A batch closes when the queue is empty, at this many turns, or after this time. */
-const BATCH_TURNS_MAX = 500;
-const BATCH_MS_MAX = 25;
+const BATCH_TURNS_MAX = 1_000;
+const BATCH_MS_MAX = 50;
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;
 /** What may be over when it is tried again. */
@@ -162,6 +162,7 @@ export class Host {
     for (const turn of recorded) this.#ports.publish(turn);
     for (const turn of recorded) this.#ports.act(turn);
     this.#settle(batch, recorded);
+    this.memory.releaseEnded(head);
     await this.memory.makeRoom().catch(this.#stayed);
   }
 

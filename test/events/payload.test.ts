@@ -6,6 +6,7 @@ import { anyPayload, isDeepRun } from './any-payload.ts';
 import { faultOfRefusal, isExactly } from './payload-oracle.ts';
 
 const RUNS = isDeepRun ? 1_000_000 : 20_000;
+const FEWER_RUNS = isDeepRun ? 20_000 : 2_000;
 
 interface Codec {
   readonly encode: (value: unknown) => { readonly json: string };
@@ -42,9 +43,10 @@ describe('any payload', () => {
     fc.assert(
       fc.property(anyPayload, (make) => {
         const value = make();
-        expect(faultOf(ours, value)).toBeUndefined();
-        if (isTaken(value)) seen.accepted += 1;
-        else seen.refused += 1;
+        const fault = faultOf(ours, value);
+        // A million calls of `expect` would take longer than all the rest.
+        if (fault !== undefined) expect.fail(fault);
+        seen[isTaken(value) ? 'accepted' : 'refused'] += 1;
       }),
       { numRuns: RUNS },
     );
@@ -83,7 +85,7 @@ describe('any payload', () => {
         expect(JSON.stringify(value)).toBe(text);
         expect(JSON.stringify(decode(text))).toBe(text);
       }),
-      { numRuns: RUNS / 10 },
+      { numRuns: FEWER_RUNS },
     );
   });
 
@@ -96,7 +98,7 @@ describe('any payload', () => {
         expect(containersIn(value).filter((container) => containersIn(json).includes(container))).toEqual([]);
         expect(JSON.stringify(json)).toBe(before);
       }),
-      { numRuns: RUNS / 20 },
+      { numRuns: FEWER_RUNS },
     );
   });
 });

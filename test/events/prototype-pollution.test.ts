@@ -76,7 +76,7 @@ describe('prototypes', () => {
         seen[value === undefined ? 'refused' : 'taken'] += 1;
         if (value === undefined) return;
         merge({}, Object(value));
-        expect(JSON.stringify(value)).not.toMatch(/"(?:__proto__|constructor|prototype)":/);
+        if (/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(value))) expect.fail(text);
       }),
       { numRuns: RUNS },
     );

@@ -24,7 +24,6 @@ const FATES: readonly Fate[] = [
   'garbage',
   'silent',
   'late',
-  'late',
   'twice',
   'resent',
 ];

@@ -1,6 +1,6 @@
 import type { Incoming } from '../../src/actors/host.ts';
+import type { Encoded } from '../../src/events/encode.ts';
 import { encodeOwn } from '../../src/events/encode-own.ts';
-import type { Json } from '../../src/events/json.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 import type { Settled } from './shell.ts';
@@ -11,6 +11,20 @@ export interface Command {
   readonly run: string;
   readonly incoming: Incoming;
 }
+
+interface Message {
+  readonly type: string;
+  readonly data: Encoded;
+  readonly expectedVersion?: number | undefined;
+}
+
+const ONE_ROUND = encodeOwn({ roundsMax: 1 }, 'input');
+const TWO_ROUNDS = encodeOwn({ roundsMax: 2 }, 'input');
+const NOTHING = encodeOwn({}, 'NOTE');
+const ACCEPT = encodeOwn({ accept: true }, 'DECIDE');
+const GO_ON = encodeOwn({ accept: false }, 'DECIDE');
+const GOOD_POINT = encodeOwn({ with: { point: 5 } }, 'POKE');
+const BAD_POINT = encodeOwn({ with: null }, 'POKE');
 
 /** What the host application and the people around it do in one schedule. It outlives crashes, and repeats itself. */
 export class HostScript {
@@ -73,14 +87,14 @@ export class HostScript {
     const start = this.#start(run);
     const others: Command[] = [];
     for (let left = this.#random.below(3); left > 0; left -= 1)
-      others.push(this.#message(run, run, 'NOTE', {}));
+      others.push(this.#message(run, run, { type: 'NOTE', data: NOTHING }));
     if (this.#random.chance(0.1)) others.push(this.#cancel(run));
     if (this.#random.chance(0.1)) {
-      const point = this.#random.chance(0.5) ? null : { point: 5 };
-      others.push(this.#message(run, `${run}/worker`, 'POKE', { with: point }));
+      const data = this.#random.chance(0.5) ? BAD_POINT : GOOD_POINT;
+      others.push(this.#message(run, `${run}/worker`, { type: 'POKE', data }));
     }
     this.#waiting.set(run, [start, ...others]);
-    this.#decisionsLeft.set(run, this.#random.below(4));
+    this.#decisionsLeft.set(run, this.#random.below(3));
   }
 
   #canDecide(run: string): boolean {
@@ -92,13 +106,11 @@ export class HostScript {
     this.#decisionsLeft.set(run, (this.#decisionsLeft.get(run) ?? 0) - 1);
     const seen = this.#ledger.actors.get(run)?.version;
     const decide = () =>
-      this.#message(
-        run,
-        run,
-        'DECIDE',
-        { accept: this.#random.chance(0.5) },
-        this.#random.chance(0.5) ? seen : undefined,
-      );
+      this.#message(run, run, {
+        type: 'DECIDE',
+        data: this.#random.chance(0.5) ? ACCEPT : GO_ON,
+        expectedVersion: this.#random.chance(0.5) ? seen : undefined,
+      });
     // Two people may decide on what they have both seen.
     if (this.#random.chance(0.2)) this.#waiting.get(run)?.unshift(decide());
     return decide();
@@ -109,7 +121,7 @@ export class HostScript {
   }
 
   #start(run: string): Command {
-    const input = encodeOwn({ roundsMax: 1 + this.#random.below(2) }, 'input');
+    const input = this.#random.chance(0.5) ? ONE_ROUND : TWO_ROUNDS;
     return { run, incoming: { ...this.#header(), kind: 'start', run, workflow: 'loop', version: 1, input } };
   }
 
@@ -120,8 +132,7 @@ export class HostScript {
     };
   }
 
-  #message(run: string, to: string, type: string, data: Json, expectedVersion?: number): Command {
-    const message = { kind: 'message' as const, to, type, data: encodeOwn(data, type), expectedVersion };
-    return { run, incoming: { ...this.#header(), ...message } };
+  #message(run: string, to: string, { type, data, expectedVersion }: Message): Command {
+    return { run, incoming: { ...this.#header(), kind: 'message', to, type, data, expectedVersion } };
   }
 }
