@@ -162,7 +162,6 @@ export class Host {
     for (const turn of recorded) this.#ports.publish(turn);
     for (const turn of recorded) this.#ports.act(turn);
     this.#settle(batch, recorded);
-    this.memory.releaseEnded(head);
     await this.memory.makeRoom().catch(this.#stayed);
   }
 

@@ -88,11 +88,6 @@ export class Memory {
     return events >= SNAPSHOT_EVERY || (events > 0 && record.parent === null && record.status !== 'active');
   }
 
-  /** Actors that ended in a batch leave at once: hardly anyone writes to them any more. */
-  releaseEnded(head: Head): void {
-    for (const [address, { status }] of head.actors) if (status !== 'active') this.cache.drop(address);
-  }
-
   /** If there are too many, those that were not used for the longest time leave. */
   async makeRoom(): Promise<void> {
     if (this.cache.size <= this.#limits.loaded) return;
