@@ -50,7 +50,7 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
   /** A run of the log, open or ended. Name its workflow to have it typed. */
   run(id: string): Promise<Run>;
   run<Name extends Workflows['name']>(id: string, workflow: Name): Promise<RunOf<MachineOf<Workflows, Name>>>;
-  /** Runs by status and workflow, newest first. */
+  /** Runs by status and workflow, in the order in which they began. */
   runs(filter?: RunFilter): Promise<readonly RunRecord[]>;
   /** Sends a message to any actor by its address. */
   send(to: Address, message: { readonly type: string }, options?: SendOptions): Promise<Receipt>;
