@@ -6,13 +6,14 @@ import { failureOf } from '../events/failure.ts';
 import { type Migration, type Workflow, workflow } from '../machines/workflow.ts';
 import type { LoadedActor } from '../store/event-log.ts';
 import { isStateMachine } from './actor-logic.ts';
-import type { ActorRecord } from './actor-record.ts';
+import type { ActorRecord, StoredActor } from './actor-record.ts';
 import { foldActor, parseStored, restoreMigrated } from './fold.ts';
 import { createRegistry, type Registry } from './registry.ts';
 
 export interface Migrated {
   readonly record: ActorRecord;
-  readonly migration: { readonly from: number; readonly state: Encoded };
+  /** None if the actor has ended: it stays under its old machine, and is never moved again. */
+  readonly migration?: { readonly from: number; readonly state: Encoded };
 }
 
 /**
@@ -35,9 +36,12 @@ export const migrateActor = async (
   const migration = newest?.workflow.options.migrations?.[from];
   if (!newest || !migration) return undefined;
   try {
-    const { record, snapshot } = await oldActor(actor, { migration, machine, from, wholeStream });
+    const record = await oldActor(actor, { migration, machine, from, wholeStream });
+    // It is looked at only: what a snapshot has besides its value and context is not needed.
+    if (record.status !== 'active') return { record: record as ActorRecord };
     const { parent, childId, waits } = record;
-    const migrated = { ...migration.migrate(snapshot), status: 'active' as const, history: {} };
+    const { value, context } = record.snapshot ?? {};
+    const migrated = { ...migration.migrate({ value, context }), status: 'active' as const, history: {} };
     // All that makes up the actor: whoever folds its stream later need not know the old machine.
     const state = encode(
       { ...migrated, parent, childId, waits },
@@ -72,7 +76,7 @@ interface OldMachine {
 const oldActor = async (
   actor: LoadedActor,
   { migration, machine, from, wholeStream }: OldMachine,
-): Promise<{ record: Omit<ActorRecord, 'snapshot'>; snapshot: { value: unknown; context: unknown } }> => {
+): Promise<ActorRecord | StoredActor> => {
   if (migration.from) {
     // A registry of its own: the old machine only folds, and nothing it invokes is started.
     const registry = createRegistry();
@@ -80,11 +84,10 @@ const oldActor = async (
       { name: machine, version: from, machine: migration.from, options: {} },
       ...childrenOf(migration.from),
     ]);
-    const record = foldActor(registry, await wholeStream(actor));
-    return { record, snapshot: { value: record.snapshot?.value, context: record.snapshot?.context } };
+    return foldActor(registry, await wholeStream(actor));
   }
   const stored = actor.snapshot && parseStored(actor.snapshot);
-  if (stored?.snapshot && actor.tail.length === 0) return { record: stored, snapshot: stored.snapshot };
+  if (stored?.snapshot && actor.tail.length === 0) return stored;
   throw new RuntimeError('MACHINE_MISSING', { machine, version: from, known: [] });
 };
 

@@ -373,6 +373,24 @@ describe('migrations', () => {
     expect(await (await second.runtime.run('old')).result()).toEqual(result);
     expect(await headOf(second.runtime)).toBe(before);
   });
+
+  it('K4: an actor that has ended and is not stored whole is not migrated either', async () => {
+    const file = await leaveRun('closed');
+    const first = await openWith(file, [counting, tally]);
+    await send(first.runtime, 'old', { type: 'END' });
+    await first.runtime.close();
+    dropDerived(file);
+
+    const second = await openWith(file, [migrating(countingMachine), tally]);
+    const before = await headOf(second.runtime);
+    expect(await second.runtime.actor('old')).toMatchObject({
+      value: 'ended',
+      status: 'done',
+      context: { sum: 7 },
+    });
+    await refusal(send(second.runtime, 'old', { type: 'ADD', value: 1 }), 'RUN_ENDED');
+    expect(await headOf(second.runtime)).toBe(before);
+  });
 });
 
 describe('changed code without a new version', () => {
