@@ -8,10 +8,12 @@ import { createExecutors, type Executors } from './actors/executors.ts';
 import { Host, type Incoming, type Receipt } from './actors/host.ts';
 import { createIds } from './actors/ids.ts';
 import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
+import { createQuestions, type Questions } from './actors/questions.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
 import type { SendOptions } from './actors/run-handle.ts';
 import { createRuns, type Runs } from './actors/runs.ts';
+import { SafeObservable } from './actors/safe-observable.ts';
 import { createTimers, type Timers } from './actors/timers.ts';
 import { createKernel } from './actors/turn.ts';
 import { createUpcast } from './actors/upcast.ts';
@@ -20,7 +22,9 @@ import type { Door } from './events/door.ts';
 import type { EventKind, RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import type { Workflow } from './machines/workflow.ts';
+import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
+import { openQuestions } from './projections/open-questions.ts';
 import { runSummary } from './projections/run-summary.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
@@ -49,6 +53,7 @@ export class Assembly {
   readonly bus: Bus;
   readonly views: ProjectionEngine;
   readonly runs: Runs;
+  readonly questions: Questions;
   readonly host: Host;
   readonly warnings = new Subject<string>();
   readonly faults = new Subject<RuntimeError>();
@@ -76,7 +81,7 @@ export class Assembly {
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [runSummary, ...(options.projections ?? [])],
+      projections: [runSummary, contextView, openQuestions, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });
@@ -108,7 +113,16 @@ export class Assembly {
       find: async (id) => this.host.memory.cache.run(id) ?? (await log.run(id)),
       events: (id) => this.bus.run$(id),
       execute: (command, given) => this.execute(command, given),
+      read: (projection, run) => this.views.read(projection, run),
+      watch: (projection, run, pattern) =>
+        SafeObservable.over(this.views.watch(projection, run, pattern), this.onFault),
       onFault: this.onFault,
+    });
+    this.questions = createQuestions({
+      actor: (address) => this.host.memory.read(address),
+      send: (command, given, origin) => this.execute(command, given, origin),
+      read: (projection) => this.views.read(projection),
+      events$: this.bus.events$,
     });
     this.#inbox = this.#createInbox();
   }
@@ -131,6 +145,8 @@ export class Assembly {
   ): Promise<Receipt> {
     if (this.#closing && origin === 'host')
       throw new RuntimeError('RUNTIME_CLOSED', { action: command.kind });
+    if (command.kind === 'answer')
+      return this.questions.answer(command, { ...(by && { by }), ...(id && { id }) }, origin);
     const header = { id: id ?? this.#nextId(), origin, by: by ?? null };
     const submitted = this.host.submit(await toStimulus(this.parts, command, header));
     return id === undefined ? submitted : this.#onceOnly(id, submitted);

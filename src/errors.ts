@@ -17,6 +17,13 @@ export interface ErrorFields {
   BAD_ADDRESS: { address: string; problem: string };
   BAD_OPTION: { option: string; found: string; expected: string };
   BAD_PATTERN: { pattern: string; problem: string };
+  BAD_PATH: { path: string; problem: string };
+  BAD_PLAN: { problems: readonly string[] };
+  BAD_ANSWER: { question: string; problem: string; options: readonly string[] };
+  UNKNOWN_QUESTION: { question: string };
+  QUESTION_CLOSED: { question: string; outcome: string };
+  NOT_PAUSABLE: { run: string };
+  ANSWER_REFUSED: { agent: string; problem: string };
   PAYLOAD_UNSUPPORTED: { path: string; found: string };
   PAYLOAD_TOO_LARGE: { path: string; what: 'bytes' | 'depth' | 'keys'; limit: number };
   RUN_EXISTS: { run: string };
@@ -97,6 +104,34 @@ const MESSAGES: {
   BAD_PATTERN: ({ pattern, problem }) => [
     `"${pattern}" is not a path pattern: ${problem}.`,
     'Write keys with dots between them, "*" for any one key, "**" for any number of keys: "agents.*.status".',
+  ],
+  BAD_PATH: ({ path, problem }) => [
+    `"${path}" is not a path in a context: ${problem}.`,
+    'Write keys with dots between them, "agents.developer.status", or give them as a list.',
+  ],
+  BAD_PLAN: ({ problems }) => [
+    `The plan cannot be run: ${problems.join('; ')}.`,
+    'Give each step an id of its own, an agent or a gate, and only needs that are steps or groups before it.',
+  ],
+  BAD_ANSWER: ({ question, problem, options }) => [
+    `The question "${question}" cannot be answered like this: ${problem}.`,
+    options.length === 0 ? 'Give it a value of your own.' : `Choose one of ${options.join(', ')}.`,
+  ],
+  UNKNOWN_QUESTION: ({ question }) => [
+    `There is no question "${question}".`,
+    'See the open ones with runtime.questions().',
+  ],
+  QUESTION_CLOSED: ({ question, outcome }) => [
+    `The question "${question}" is closed: ${outcome}.`,
+    'See the open ones with runtime.questions().',
+  ],
+  NOT_PAUSABLE: ({ run }) => [
+    `The run "${run}" cannot be paused or resumed now: its workflow does not take that message.`,
+    'Plan runs can be paused while they are open; a machine of your own has to handle run.pause and run.resume.',
+  ],
+  ANSWER_REFUSED: ({ agent, problem }) => [
+    `The answer of the agent "${agent}" does not fit its schema: ${problem}.`,
+    'Mend the agent, or the schema that it was registered with.',
   ],
   PAYLOAD_UNSUPPORTED: ({ path, found }) => [
     `The value at ${path} is ${found}, which JSON would change or lose.`,

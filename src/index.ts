@@ -7,9 +7,12 @@ export type { Progress } from './actors/call-runner.ts';
 export type { Command } from './actors/commands.ts';
 export type { Receipt } from './actors/host.ts';
 export type { CommandOutcome } from './actors/inbox-drain.ts';
+export type { AnswerOptions } from './actors/questions.ts';
 export type { ReplayReport } from './actors/replay.ts';
-export type { ActorState, Run, RunResult, SendOptions } from './actors/run-handle.ts';
+export type { ActorState, Run, RunContext, RunResult, SendOptions } from './actors/run-handle.ts';
+export type { StandardSchema } from './actors/standard-schema.ts';
 export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
+export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
 export { isBlobRef } from './events/blob.ts';
 export { type Delivery, delivery } from './events/delivery.ts';
@@ -18,13 +21,29 @@ export type { Address, EventKind, RecordedEvent, StateValue } from './events/eve
 export type { Failure, Json, JsonObject } from './events/json.ts';
 export type { SecretOptions } from './events/redact.ts';
 export type { RunRecord, Verdict } from './events/turn.ts';
+export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
+export { fingerprint, type Issue, type IssueRecord, type Severity } from './machines/issues.ts';
+export { type GivenLimits, LIMITS, type LimitName, type Limits, type MetLimit } from './machines/limits.ts';
+export type { Gate, GateRule, GivenStep, Plan } from './machines/plan.ts';
+export {
+  type PersonOptions,
+  type PlanRun,
+  type PlanRunOptions,
+  planRun,
+  type RoleOptions,
+  type StepInput,
+} from './machines/plan-run.ts';
+export type { QuestionLevel, QuestionOption } from './machines/question-machine.ts';
+export type { RunEvent, RunInput, RunOutput } from './machines/run-machine.ts';
 export type { Counter, Migration, Workflow, WorkflowOptions } from './machines/workflow.ts';
 // What workflows are made of.
 export { workflow } from './machines/workflow.ts';
 export type { Change } from './projections/changes.ts';
+export { type ContextView, contextView } from './projections/context-view.ts';
+export { type OpenQuestion, openQuestions } from './projections/open-questions.ts';
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';
 export { runSummary } from './projections/run-summary.ts';

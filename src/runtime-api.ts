@@ -1,14 +1,8 @@
 import type { Observable } from 'rxjs';
-import type {
-  AnyStateMachine,
-  ContextFrom,
-  EventFromLogic,
-  InputFrom,
-  OutputFrom,
-  StateValueFrom,
-} from 'xstate';
+import type { AnyStateMachine, ContextFrom, EventFromLogic, OutputFrom, StateValueFrom } from 'xstate';
 import type { Progress } from './actors/call-runner.ts';
 import type { Receipt } from './actors/host.ts';
+import type { AnswerOptions } from './actors/questions.ts';
 import type { ReplayReport } from './actors/replay.ts';
 import type { ActorState, Run, SendOptions } from './actors/run-handle.ts';
 import type { RuntimeError } from './errors.ts';
@@ -16,10 +10,16 @@ import type { Address, RecordedEvent } from './events/event.ts';
 import type { RunRecord } from './events/turn.ts';
 import type { Workflow } from './machines/workflow.ts';
 import type { Change } from './projections/changes.ts';
+import type { OpenQuestion } from './projections/open-questions.ts';
 import type { Projection } from './projections/projection.ts';
 import type { EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
 
 type MachineOf<Workflows extends Workflow, Name> = Extract<Workflows, { readonly name: Name }>['machine'];
+
+/** What a run of the workflow is started with. */
+type GivenTo<Workflows extends Workflow, Name> = NonNullable<
+  Extract<Workflows, { readonly name: Name }>['types']
+>['given'];
 
 /** A run, typed by the machine of its workflow. */
 export type RunOf<Machine extends AnyStateMachine> = Run<
@@ -35,17 +35,16 @@ export interface StartOptions {
 }
 
 /** A machine whose author declared no input needs none. */
-type StartArguments<Machine extends AnyStateMachine> =
-  unknown extends InputFrom<Machine>
-    ? [input?: unknown, options?: StartOptions]
-    : [input: InputFrom<Machine>, options?: StartOptions];
+type StartArguments<Given> = unknown extends Given
+  ? [input?: unknown, options?: StartOptions]
+  : [input: Given, options?: StartOptions];
 
 /** The runtime in a host application: one for each log. */
 export interface Runtime<Workflows extends Workflow = Workflow> {
   /** Starts a run. Resolves once its start is in the log. */
   start<Name extends Workflows['name']>(
     workflow: Name,
-    ...input: StartArguments<MachineOf<Workflows, Name>>
+    ...input: StartArguments<GivenTo<Workflows, Name>>
   ): Promise<RunOf<MachineOf<Workflows, Name>>>;
   /** A run of the log, open or ended. Name its workflow to have it typed. */
   run(id: string): Promise<Run>;
@@ -56,6 +55,17 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
   send(to: Address, message: { readonly type: string }, options?: SendOptions): Promise<Receipt>;
   /** The state of any actor. */
   actor(address: Address): Promise<ActorState>;
+
+  /** What waits for persons, oldest first. */
+  questions(filter?: { readonly run?: string }): Promise<readonly OpenQuestion[]>;
+  /** Every question that is open, then each that opens, or goes to the next person. */
+  readonly questions$: Observable<OpenQuestion>;
+  /**
+   * Answers a question with one of its options, or null and a value if it takes a free answer.
+   *
+   * @throws {RuntimeError} UNKNOWN_QUESTION, BAD_ANSWER, QUESTION_CLOSED with who answered it and how
+   */
+  answer(question: Address, option: string | null, options?: AnswerOptions): Promise<Receipt>;
 
   /** Every event, once it is committed, in order. */
   readonly events$: Observable<RecordedEvent>;

@@ -5,6 +5,7 @@ import type { EncodeLimits } from './events/encode.ts';
 import type { SecretOptions } from './events/redact.ts';
 import type { AgentCallLogic } from './machines/agent-call.ts';
 import type { Workflow } from './machines/workflow.ts';
+import type { OpenQuestion } from './projections/open-questions.ts';
 import type { Projection } from './projections/projection.ts';
 import type { EventLog } from './store/event-log.ts';
 
@@ -27,6 +28,8 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly reserveBytes?: number;
   /** What goes wrong without anyone waiting for it: a subscriber that throws, a call without an agent, a commit to be repeated. */
   readonly onWarning?: (warning: string) => void;
+  /** Told of every question that waits for a person, those that are open already first. It may throw: that is a warning. */
+  readonly onQuestion?: (question: OpenQuestion) => void;
   /** Do not start agents and timers: to look at a log, or to carry out a command in passing. */
   readonly idle?: boolean;
   /** Another clock than the machine's: for tests and simulations. */
@@ -87,10 +90,26 @@ type CallsOf<Workflows extends Workflow> = Workflows extends Workflow
   ? NamedCall<SourcesOf<Workflows['machine']>>
   : never;
 
+type AnyAgent<Input> = Agent<Input> | AgentFunction<Input, unknown>;
+
+/** Agents that are called by their role in a plan: all of them are given the input of a step. */
+type RoleOf<Workflows extends Workflow> = Workflows extends Workflow
+  ? NonNullable<Workflows['types']> extends {
+      readonly roles: infer Name extends string;
+      readonly stepInput: infer Input;
+    }
+    ? Name extends string
+      ? { readonly name: Name; readonly agent: AnyAgent<unknown extends Input ? never : Input> }
+      : never
+    : never
+  : never;
+
 /**
  * The agents that these workflows call by name, each with the input that it is given and the output that is expected. (A
  * conditional type, so that TypeScript resolves it before it infers the parameters of functions written in place.)
  */
 export type AgentsOf<Workflows extends Workflow> = [Workflows] extends [never]
   ? never
-  : { readonly [Call in CallsOf<Workflows> as Call['name']]: Call['agent'] };
+  : { readonly [Call in CallsOf<Workflows> as Call['name']]: Call['agent'] } & {
+      readonly [Role in RoleOf<Workflows> as Role['name']]: Role['agent'];
+    };

@@ -11,6 +11,10 @@ import { runOf } from './events/address.ts';
 import { createDoor } from './events/door.ts';
 import { DEFAULT_LIMITS } from './events/encode.ts';
 import type { Address, RecordedEvent } from './events/event.ts';
+import { isReservedType } from './events/vocabulary.ts';
+import { agentActor } from './machines/agent-machine.ts';
+import { contextActor } from './machines/context-machine.ts';
+import { questionActor } from './machines/question-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
@@ -42,6 +46,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
+  registry.register([questionActor, contextActor, agentActor]);
   registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
   const log = options.log ?? (await openOwnLog(options));
@@ -49,7 +54,9 @@ export const createRuntime = async <const Workflows extends Workflow>(
     const { atMs: lastAtMs } = await log.head();
     const assembly = new Assembly({ options, agents, limits, registry, door, log, lastAtMs });
     await assembly.start();
-    return toRuntime(assembly);
+    const runtime = toRuntime(assembly);
+    if (options.onQuestion) runtime.questions$.subscribe(options.onQuestion);
+    return runtime;
   } catch (error) {
     await log.close();
     throw error;
@@ -80,6 +87,8 @@ const checkedLimits = (limits: RuntimeLimits): RuntimeLimits => {
 const checkedWorkflows = (workflows: readonly Workflow[]): readonly Workflow[] => {
   if (!Array.isArray(workflows)) refuse('workflows', workflows, 'a list of workflows');
   for (const { name, machine, options } of workflows) {
+    if (isReservedType(name))
+      refuse('workflows', `"${name}"`, 'names that do not begin with "lw." or "xstate."');
     if (!isStateMachine(machine)) refuse(`workflows: "${name}"`, 'without a machine', 'a machine of XState');
     const { turnsMax = 1 } = options;
     if (typeof turnsMax !== 'number' || !(turnsMax >= 1))
@@ -123,7 +132,7 @@ export const openLog = (file: string): Promise<EventLog> => openSqliteLog({ file
 
 /** What the host sees of an assembly. */
 const toRuntime = (assembly: Assembly): Runtime => {
-  const { bus, views, runs, host, onFault, parts } = assembly;
+  const { bus, views, runs, questions, host, onFault, parts } = assembly;
   const { log, registry } = parts;
   const open = (action: string): void => {
     if (assembly.isClosed) throw new RuntimeError('RUNTIME_CLOSED', { action });
@@ -151,6 +160,22 @@ const toRuntime = (assembly: Assembly): Runtime => {
       if (!record) throw new RuntimeError('UNKNOWN_ACTOR', { address });
       return toActorState(record);
     },
+    questions: (filter = {}) => {
+      open('questions');
+      return questions.open(filter.run);
+    },
+    questions$: SafeObservable.over(questions.questions$, onFault),
+    answer: (question, option, { by, id, note, value } = {}) =>
+      assembly.execute(
+        {
+          kind: 'answer',
+          question,
+          option,
+          ...(note !== undefined && { note }),
+          ...(value !== undefined && { value }),
+        },
+        { ...(by !== undefined && { by }), ...(id !== undefined && { id }) },
+      ),
     events$: bus.events$,
     progress$: SafeObservable.over(assembly.progress, onFault),
     warnings$: SafeObservable.over(assembly.warnings, () => undefined),

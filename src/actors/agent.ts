@@ -1,6 +1,7 @@
 import { RuntimeError } from '../errors.ts';
 import type { Json } from '../events/json.ts';
 import type { PromiseCreator } from './actor-logic.ts';
+import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
 
 /** What an agent is given with each call. */
 export interface AgentRequest<Input> {
@@ -14,6 +15,14 @@ export interface AgentRequest<Input> {
   readonly attempt: number;
   readonly run: string;
   readonly actor: string;
+  /** What was said about earlier work on this, oldest first. */
+  readonly feedback: readonly Json[];
+  /** What was done on this before, oldest first. */
+  readonly history: readonly Json[];
+  /** What it should know beside its input. */
+  readonly context: Json;
+  /** Why the attempt before this one failed; null for the first. */
+  readonly failure: string | null;
   /** Tells whoever watches how far it is. Not in the log; more than a hundred a second are dropped. */
   readonly progress: (update: Json) => void;
 }
@@ -27,17 +36,19 @@ export interface AgentOptions {
   readonly timeoutMs?: number;
   /** After how many failures in a row it is not called for a while; 50 failures and 30 seconds unless set. */
   readonly quarantine?: { readonly failures: number; readonly forMs: number };
+  /** What its output must fit: any Standard Schema (zod, valibot, arktype). One that does not is a failed attempt. */
+  readonly schema?: StandardSchema;
 }
 
 /** What does work. It lives outside of the log: its calls and answers are in it. */
 export interface Agent<Input = never, Output = unknown> {
   readonly run: AgentFunction<Input, Output>;
-  readonly options: Required<AgentOptions>;
+  readonly options: Required<Omit<AgentOptions, 'schema'>> & Pick<AgentOptions, 'schema'>;
   /** Shared by all runtimes in the process that use this agent. */
   readonly slots: Slots;
 }
 
-const DEFAULTS: Required<AgentOptions> = {
+const DEFAULTS: Required<Omit<AgentOptions, 'schema'>> = {
   concurrency: 8,
   timeoutMs: 30 * 60_000,
   quarantine: { failures: 50, forMs: 30_000 },
@@ -73,6 +84,13 @@ export const agent = <Input, Output>(
       expected: 'a number of failures from 1, and of milliseconds from 0',
     });
   }
+  const { schema } = filled;
+  if (schema !== undefined && !isStandardSchema(schema))
+    throw new RuntimeError('BAD_OPTION', {
+      option: 'schema',
+      found: `a ${typeof schema}`,
+      expected: 'a Standard Schema (of zod, valibot, arktype or another library)',
+    });
   return { run, options: filled, slots: createSlots(filled.concurrency) };
 };
 

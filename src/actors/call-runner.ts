@@ -7,6 +7,7 @@ import type { Failure, Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent, AgentRequest } from './agent.ts';
 import type { Clock } from './clock.ts';
+import { answerOf, workOf } from './envelope.ts';
 import type { Outcome } from './stimulus.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
@@ -28,7 +29,7 @@ export interface CallPorts {
   readonly begun: (call: Recorded<OpenCall>) => Promise<void>;
   readonly progress: (progress: Progress) => void;
   /** An agent answered although nobody waits any more: it is kept, since it cost money. */
-  readonly late: (call: Recorded<OpenCall>, output: unknown) => void;
+  readonly late: (call: Recorded<OpenCall>, agent: Agent, output: unknown) => void;
 }
 
 /** Progress beyond this rate is dropped: an agent that floods harms nobody. */
@@ -53,7 +54,8 @@ export const runCall = async (
   try {
     const input = await inputOf(ports, call);
     if (withdrawal.reason) throw withdrawal.reason;
-    return { output: await admit(ports, await withinTime(ports, agent, { call, input, withdrawal })) };
+    const returned = await withinTime(ports, agent, { call, input, withdrawal });
+    return { output: await admit(ports, await answerOf(call, agent, returned)) };
   } catch (error) {
     return { failure: failureIn(ports, error) };
   }
@@ -121,7 +123,7 @@ const withinTime = (
     // An agent that does not mind its signal must not keep its place for ever.
     withdrawal.onWithdrawn = (reason) => end(() => reject(reason));
     invoke(agent, requestOf(ports, call, { input, withdrawal })).then(
-      (output) => (isOver ? ports.late(call, output) : end(() => resolve(output))),
+      (output) => (isOver ? ports.late(call, agent, output) : end(() => resolve(output))),
       (error: unknown) => end(() => reject(error)),
     );
   });
@@ -142,8 +144,7 @@ const requestOf = (
 ): AgentRequest<never> => {
   const { callId, attempt, run, actor } = call;
   return {
-    // What the machine's author declared for this call: the types of both are checked where they are registered.
-    input: input as never,
+    ...workOf(call, input),
     callId,
     idempotencyKey: `${callId}/${attempt}`,
     attempt,

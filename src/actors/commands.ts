@@ -2,6 +2,7 @@ import { RuntimeError } from '../errors.ts';
 import { checkId } from '../events/address.ts';
 import type { Door } from '../events/door.ts';
 import type { Address } from '../events/event.ts';
+import type { Json } from '../events/json.ts';
 import { isReservedType } from '../events/vocabulary.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { Incoming } from './host.ts';
@@ -17,6 +18,14 @@ export type Command =
       readonly expectedVersion?: number;
     }
   | { readonly kind: 'cancel'; readonly run: string; readonly reason?: string }
+  /** Answers a question with one of its options, or with a value if it takes one. */
+  | {
+      readonly kind: 'answer';
+      readonly question: Address;
+      readonly option?: string | null;
+      readonly value?: Json;
+      readonly note?: string | null;
+    }
   /** Sends a dead letter again, to whom it was meant for. */
   | { readonly kind: 'resend'; readonly position: number };
 
@@ -35,7 +44,7 @@ export interface CommandPorts {
 /** Takes a command in through the door: checked, redacted, and made a stimulus. Nothing is written if it is wrong. */
 export const toStimulus = async (
   ports: CommandPorts,
-  command: Command,
+  command: Exclude<Command, { kind: 'answer' }>,
   header: CommandHeader,
 ): Promise<Incoming> => {
   checkText('id', header.id, NAME_LENGTH_MAX);
@@ -48,7 +57,8 @@ export const toStimulus = async (
           workflow: command.workflow,
           known: ports.registry.names(),
         });
-      const input = await admit(ports, command.input ?? null, 'input');
+      const { prepare } = definition.workflow.options;
+      const input = await admit(ports, prepare ? prepare(command.input) : (command.input ?? null), 'input');
       return {
         ...header,
         cause: null,
@@ -172,6 +182,8 @@ const isCommand = (value: unknown): value is Command => {
       return has('to', 'string');
     case 'cancel':
       return has('run', 'string');
+    case 'answer':
+      return has('question', 'string');
     case 'resend':
       return has('position', 'number');
     default:

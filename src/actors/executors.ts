@@ -3,6 +3,7 @@ import { failureOf } from '../events/failure.ts';
 import type { ClosedCall, OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent } from './agent.ts';
 import { admit, type CallPorts, runCall } from './call-runner.ts';
+import { answerOf } from './envelope.ts';
 import { createQuarantine } from './quarantine.ts';
 import type { Outcome } from './stimulus.ts';
 import { Withdrawal } from './withdrawal.ts';
@@ -31,13 +32,15 @@ interface Work {
 }
 
 export const createExecutors = (given: ExecutorPorts): Executors => {
-  const late: CallPorts['late'] = (call, output) => {
+  const late: CallPorts['late'] = (call, agent, output) => {
     // What cannot be stored is no loss: nobody waits for it.
     if (!stopped)
-      admit(ports, output).then(
-        (encoded) => ports.answered(call, { output: encoded }),
-        () => undefined,
-      );
+      answerOf(call, agent, output)
+        .then((answer) => admit(ports, answer))
+        .then(
+          (encoded) => ports.answered(call, { output: encoded }),
+          () => undefined,
+        );
   };
   const ports = { ...given, late };
   const working = new Map<string, Work>();

@@ -1,9 +1,11 @@
 import type { Observable } from 'rxjs';
 import type { EventObject } from 'xstate';
+import type { ContextPath } from '../events/context-path.ts';
 import type { Address, RecordedEvent, StateValue } from '../events/event.ts';
-import type { Failure, Json } from '../events/json.ts';
+import type { Failure, Json, JsonObject } from '../events/json.ts';
 import type { RunRecord, Verdict } from '../events/turn.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
+import type { Change } from '../projections/changes.ts';
 import type { ActorRecord } from './actor-record.ts';
 import type { Receipt } from './host.ts';
 
@@ -38,6 +40,19 @@ export interface SendOptions {
   readonly id?: string;
 }
 
+/** A run's context by paths: "agents.developer.outputs", or a list of keys if one of them has a dot in it. */
+export interface RunContext {
+  /** The value at a path now, undefined if there is none; all of it without a path. */
+  get(path?: string | ContextPath): Promise<unknown>;
+  set(path: string | ContextPath, value: Json, options?: SendOptions): Promise<void>;
+  /** Sets members of the object at the path, and leaves the others. */
+  update(path: string | ContextPath, value: JsonObject, options?: SendOptions): Promise<void>;
+  /** Adds to the list at the path, which is made if it is not there. */
+  push(path: string | ContextPath, value: Json, options?: SendOptions): Promise<void>;
+  /** Changes at paths that match a pattern: "agents.*.status". */
+  watch(pattern: string): Observable<Change>;
+}
+
 /** One workflow in flight, or ended. */
 export interface Run<Event extends EventObject = EventObject, State = ActorState, Output = Json> {
   readonly id: string;
@@ -53,6 +68,12 @@ export interface Run<Event extends EventObject = EventObject, State = ActorState
   result(): Promise<RunResult<Output>>;
   /** Resolves when the run ends or waits for a person (a state with the tag "waiting"). */
   settled(): Promise<State>;
+  /** Lets nothing new begin; what runs finishes. Each reason holds it until that reason is taken back. */
+  pause(reason?: string, options?: Pick<SendOptions, 'by' | 'id'>): Promise<void>;
+  /** Takes a reason back. The run goes on when none is left. */
+  resume(reason?: string, options?: Pick<SendOptions, 'by' | 'id'>): Promise<void>;
+  /** What the run's steps and people know in common. */
+  readonly context: RunContext;
   /** Ends it, and everything that its agents are doing for it. */
   cancel(options?: { readonly by?: string; readonly reason?: string }): Promise<void>;
 }

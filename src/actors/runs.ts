@@ -1,7 +1,6 @@
 import { isRuntimeError, RuntimeError } from '../errors.ts';
 import type { RecordedTurn, RunRecord } from '../events/turn.ts';
-import type { Command } from './commands.ts';
-import type { Receipt } from './host.ts';
+import { type ContextPorts, createRunContext } from './run-context.ts';
 import {
   type ActorState,
   type Run,
@@ -12,9 +11,11 @@ import {
 } from './run-handle.ts';
 import { type StatePorts, settledState, stateOf$ } from './run-state.ts';
 
-export interface RunsPorts extends StatePorts {
+/** The reason of whoever gives none. */
+const HOST_REASON = 'host';
+
+export interface RunsPorts extends StatePorts, ContextPorts {
   readonly find: (id: string) => Promise<RunRecord | undefined>;
-  readonly execute: (command: Command, options: SendOptions) => Promise<Receipt>;
 }
 
 /** The runs that someone holds on to. */
@@ -67,6 +68,11 @@ export const createRuns = (ports: RunsPorts): Runs => {
         ports.execute({ kind: 'send', to: id, message, ...expected(options) }, options),
       result: () => result(id),
       settled: () => settledState(ports, id, () => failure),
+      pause: (reason = HOST_REASON, options = {}) =>
+        tellRun(ports, { to: id, message: { type: 'run.pause', reason } }, options),
+      resume: (reason = HOST_REASON, options = {}) =>
+        tellRun(ports, { to: id, message: { type: 'run.resume', reason } }, options),
+      context: createRunContext(ports, id),
       async cancel({ by, reason } = {}) {
         await ports.execute(
           { kind: 'cancel', run: id, ...(reason === undefined ? {} : { reason }) },
@@ -89,6 +95,19 @@ export const createRuns = (ports: RunsPorts): Runs => {
       waiting.clear();
     },
   };
+};
+
+/** @throws {RuntimeError} NOT_PAUSABLE if its machine does not take the message */
+const tellRun = async (
+  { execute }: RunsPorts,
+  {
+    to,
+    message,
+  }: { readonly to: string; readonly message: { readonly type: string; readonly reason: string } },
+  options: SendOptions,
+): Promise<void> => {
+  const { taken } = await execute({ kind: 'send', to, message }, options);
+  if (!taken) throw new RuntimeError('NOT_PAUSABLE', { run: to });
 };
 
 const expected = ({ expectedVersion }: SendOptions) =>

@@ -1,20 +1,41 @@
-import type { AnyStateMachine, ContextFrom, OutputFrom, StateValueFrom } from 'xstate';
+import type { AnyStateMachine, ContextFrom, InputFrom, OutputFrom, StateValueFrom } from 'xstate';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Verdict } from '../events/turn.ts';
 import type { EventReader } from '../events/versions.ts';
 
+/** What a workflow says of itself in types alone: what it is started with, and which agents it calls by their roles. */
+export interface WorkflowTypes {
+  readonly given: unknown;
+  readonly roles: string;
+  readonly stepInput: unknown;
+}
+
+/** A workflow that is started with its machine's input, and whose calls name their agents. */
+export interface PlainTypes<Machine extends AnyStateMachine> extends WorkflowTypes {
+  readonly given: InputFrom<Machine>;
+  readonly roles: never;
+}
+
 /** A machine that the runtime can run: under a name and a version that the log keeps. */
-export interface Workflow<Name extends string = string, Machine extends AnyStateMachine = AnyStateMachine> {
+export interface Workflow<
+  Name extends string = string,
+  Machine extends AnyStateMachine = AnyStateMachine,
+  Types extends WorkflowTypes = WorkflowTypes,
+> {
   readonly name: Name;
   /** Raised by its author with every change of behaviour: no hash can see the body of a guard. */
   readonly version: number;
   readonly machine: Machine;
   readonly options: WorkflowOptions<Machine>;
+  /** Never there: it carries types. */
+  readonly types?: Types;
 }
 
 export interface WorkflowOptions<Machine extends AnyStateMachine = AnyStateMachine> {
   /** 1 unless set. */
   readonly version?: number;
+  /** Makes the machine's input from what a run is started with. The log keeps what it gives; it runs before the turn. */
+  readonly prepare?: (given: unknown) => InputFrom<Machine>;
   /** After how many turns a run of it ends exhausted; the runtime's `limits.turnsPerRun` unless set. */
   readonly turnsMax?: number;
   /** How a run that reached its final state ended; its output's `verdict`, else verified. */
@@ -49,5 +70,10 @@ export interface Counter<Machine extends AnyStateMachine = AnyStateMachine> {
 export const workflow = <const Name extends string, Machine extends AnyStateMachine>(
   name: Name,
   machine: Machine,
-  options: WorkflowOptions<Machine> = {},
-): Workflow<Name, Machine> => ({ name, version: options.version ?? 1, machine, options });
+  options: WorkflowOptions<NoInfer<Machine>> = {},
+): Workflow<Name, Machine, PlainTypes<Machine>> => ({
+  name,
+  version: options.version ?? 1,
+  machine,
+  options,
+});

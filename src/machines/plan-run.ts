@@ -1,0 +1,154 @@
+import { RuntimeError } from '../errors.ts';
+import type { Json } from '../events/json.ts';
+import { AGENT_DEFAULTS, type AgentSettings, type PersonSettings } from './agent-work.ts';
+import { fixLimits, type GivenLimits } from './limits.ts';
+import { fixPlan, type GivenStep, type Plan, workersOf } from './plan.ts';
+import type { QuestionLevel } from './question-machine.ts';
+import { type RunInput, runMachine } from './run-machine.ts';
+import { type Workflow, type WorkflowOptions, workflow } from './workflow.ts';
+
+/** What the agent of a step is given as its input. */
+export interface StepInput {
+  /** What the run was started with. */
+  readonly task: Json;
+  /** What the plan says for this step. */
+  readonly with: Json;
+  /** What the steps that it needs have made. */
+  readonly inputs: Readonly<Record<string, Json>>;
+}
+
+/** How an agent is called in a run. */
+export type RoleOptions = Partial<Pick<AgentSettings, 'attempts' | 'backoffMs' | 'timeLimitMs'>>;
+
+/** A role that is a person's: its requests are questions. */
+export interface PersonOptions extends Partial<PersonSettings> {
+  readonly text: string;
+}
+
+export interface PlanRunOptions<Steps extends readonly GivenStep[], Person extends string>
+  extends Pick<WorkflowOptions<typeof runMachine>, 'version' | 'turnsMax'> {
+  readonly steps: Steps;
+  readonly limits?: GivenLimits;
+  /** What happens at a limit, or when a step has failed for good: a person is asked (default), or the run ends. */
+  readonly onLimit?: 'ask' | 'stop';
+  /** Who is asked, one after the other, and for how long; one person for as long as it takes unless set. */
+  readonly ask?: readonly QuestionLevel[];
+  /** What happens if nobody answers in time; `stop` unless set. Never accept or continue. */
+  readonly onExpiry?: 'cancel' | 'stop';
+  readonly roles?: Readonly<Record<string, RoleOptions>>;
+  readonly persons?: Readonly<Record<Person, PersonOptions>>;
+}
+
+/** The agents that the steps of a plan name. */
+type RolesOf<Step> = Step extends {
+  readonly gate: { readonly reviewers: readonly (infer Role extends string)[] };
+}
+  ? Role
+  : Step extends { readonly agent: infer Role extends string }
+    ? Role
+    : Step extends { readonly id: infer Role extends string }
+      ? Role
+      : never;
+
+/** A workflow that runs a plan: started with a task, it ends with a verdict. */
+export type PlanRun<Name extends string, Role extends string> = Workflow<
+  Name,
+  typeof runMachine,
+  { readonly given: Json; readonly roles: Role; readonly stepInput: StepInput }
+>;
+
+/**
+ * Declares a workflow that works through steps, sends back what its gates reject, and ends within its limits.
+ *
+ * @throws {RuntimeError} BAD_PLAN, BAD_OPTION
+ */
+export const planRun = <
+  const Name extends string,
+  const Steps extends readonly GivenStep[],
+  const Person extends string = never,
+>(
+  name: Name,
+  options: PlanRunOptions<Steps, Person>,
+): PlanRun<Name, Exclude<RolesOf<Steps[number]>, Person>> => {
+  const {
+    steps,
+    limits,
+    onLimit = 'ask',
+    ask = [{ to: null, expiresMs: null }],
+    onExpiry = 'stop',
+  } = options;
+  const { version, turnsMax } = options;
+  const plan = fixPlan(steps);
+  const fixed: Omit<RunInput, 'task'> = {
+    plan,
+    limits: fixLimits(limits),
+    onLimit,
+    questionLevels: ask,
+    onExpiry: checkedExpiry(onExpiry),
+    roles: settingsOf(plan, options.roles ?? {}, options.persons ?? {}),
+  };
+  return workflow(name, runMachine, {
+    ...(version !== undefined && { version }),
+    ...(turnsMax !== undefined && { turnsMax }),
+    // Written into the log with the start: a run goes on with the plan and the limits that it began with.
+    // The door refuses a task that is not JSON.
+    prepare: (task) => ({ task: (task ?? null) as Json, ...fixed }),
+  }) as unknown as PlanRun<Name, Exclude<RolesOf<Steps[number]>, Person>>;
+};
+
+/** Types keep other values out; options that are read from a file are not kept by them. */
+const checkedExpiry = (onExpiry: string): 'cancel' | 'stop' => {
+  if (onExpiry === 'cancel' || onExpiry === 'stop') return onExpiry;
+  throw new RuntimeError('BAD_OPTION', {
+    option: 'onExpiry',
+    found: `"${onExpiry}"`,
+    expected: '"cancel" or "stop": to accept or go on needs a person',
+  });
+};
+
+const settingsOf = (
+  plan: Plan,
+  roles: Readonly<Record<string, RoleOptions>>,
+  persons: Readonly<Record<string, PersonOptions>>,
+): Readonly<Record<string, AgentSettings>> => {
+  const names = [...new Set(plan.steps.flatMap(workersOf))];
+  const strangers = Object.keys({ ...roles, ...persons }).filter((name) => !names.includes(name));
+  if (strangers.length > 0)
+    throw new RuntimeError('BAD_PLAN', {
+      problems: strangers.map((name) => `"${name}" is set up, but no step names it`),
+    });
+  return Object.fromEntries(
+    names.map((role) => [
+      role,
+      checkedSettings({
+        role,
+        ...AGENT_DEFAULTS,
+        ...(Object.hasOwn(roles, role) ? roles[role] : {}),
+        person: Object.hasOwn(persons, role) ? personOf(persons[role]) : null,
+      }),
+    ]),
+  );
+};
+
+const personOf = (given: PersonOptions | undefined): PersonSettings => ({
+  text: given?.text ?? '',
+  options: given?.options ?? [],
+  isFree: given?.isFree ?? (given?.options ?? []).length === 0,
+  levels: given?.levels ?? [{ to: null, expiresMs: null }],
+});
+
+const checkedSettings = (settings: AgentSettings): AgentSettings => {
+  const { role, attempts, backoffMs, timeLimitMs } = settings;
+  const refuse = (option: string, found: unknown, expected: string): never => {
+    throw new RuntimeError('BAD_OPTION', {
+      option: `roles.${role}.${option}`,
+      found: String(found),
+      expected,
+    });
+  };
+  if (!Number.isSafeInteger(attempts) || attempts < 1) refuse('attempts', attempts, 'an integer from 1');
+  if (!(backoffMs >= 0 && Number.isFinite(backoffMs))) refuse('backoffMs', backoffMs, 'milliseconds from 0');
+  if (timeLimitMs !== null && !(timeLimitMs > 0 && Number.isFinite(timeLimitMs)))
+    refuse('timeLimitMs', timeLimitMs, 'milliseconds above 0, or null for none');
+  return settings;
+};

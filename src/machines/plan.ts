@@ -1,0 +1,147 @@
+import { RuntimeError } from '../errors.ts';
+import { hashText } from '../events/blob.ts';
+import { canonicalJson } from '../events/encode.ts';
+import type { Json } from '../events/json.ts';
+
+/** When a gate with several reviewers passes. All rules count against those that are declared: an absent one has not approved. */
+export type GateRule =
+  /** Every reviewer has answered, and none has a blocking or critical issue. */
+  | 'any-blocker'
+  /** Every reviewer approves. */
+  | 'all'
+  /** So many of them approve. */
+  | { readonly quorum: number };
+
+export interface Gate {
+  readonly reviewers: readonly string[];
+  readonly rule: GateRule;
+  /** The step that runs again with what the gate found. */
+  readonly corrects: string;
+}
+
+/** A unit of a run, worked by one agent, or by the reviewers of a gate. */
+export interface Step {
+  readonly id: string;
+  readonly agent: string | null;
+  readonly gate: Gate | null;
+  /** Steps, or groups of steps, whose results it needs. */
+  readonly needs: readonly string[];
+  /** Steps of a group run side by side; whoever needs the group needs all of them. */
+  readonly group: string | null;
+  /** What it is given besides the task and the results that it needs. */
+  readonly with: Json;
+  /** Paths of the run's context that its agent is given. */
+  readonly reads: readonly string[];
+}
+
+export interface Plan {
+  readonly steps: readonly Step[];
+}
+
+/** A step as a user writes it. */
+export interface GivenStep extends Partial<Omit<Step, 'gate'>> {
+  readonly id: string;
+  readonly gate?: Partial<Gate> & Pick<Gate, 'reviewers' | 'corrects'>;
+}
+
+/**
+ * A plan that can be run.
+ *
+ * @throws {RuntimeError} BAD_PLAN with everything that is wrong with it
+ */
+export const fixPlan = (given: readonly GivenStep[]): Plan => {
+  const steps = given.map(fixStep);
+  const problems = problemsOf(steps);
+  if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
+  return { steps };
+};
+
+const fixStep = ({ id, agent, gate, needs, group, with: given, reads }: GivenStep): Step => ({
+  id,
+  agent: agent ?? (gate ? null : id),
+  gate: gate
+    ? { reviewers: gate.reviewers, rule: gate.rule ?? 'any-blocker', corrects: gate.corrects }
+    : null,
+  needs: needs ?? [],
+  group: group ?? null,
+  with: given ?? null,
+  reads: reads ?? [],
+});
+
+/** Part of addresses and of paths in the context: so no names that every object has. */
+const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$/;
+const isId = (id: string): boolean => ID.test(id) && !(id in Object.prototype) && id !== 'prototype';
+
+const problemsOf = (steps: readonly Step[]): string[] => {
+  const ids = steps.map(({ id }) => id);
+  const groups = new Set(steps.flatMap(({ group }) => group ?? []));
+  const problems: string[] = steps.length === 0 ? ['it has no steps'] : [];
+  for (const [index, { id, agent, gate, needs, group }] of steps.entries()) {
+    const place = `step "${id}"`;
+    if (!isId(id)) problems.push(`${place}: an id is of letters, digits, "_", ".", ":" and "-"`);
+    if (ids.indexOf(id) !== index) problems.push(`${place} is there twice`);
+    if (groups.has(id)) problems.push(`${place} has the name of a group`);
+    if (agent !== null && gate) problems.push(`${place} is a gate and has an agent: choose one`);
+    for (const need of needs)
+      if (!ids.includes(need) && !groups.has(need))
+        problems.push(`${place} needs "${need}", which is neither a step nor a group`);
+    if (group !== null && needs.includes(group)) problems.push(`${place} needs its own group`);
+    for (const role of [...(gate?.reviewers ?? []), ...(agent === null ? [] : [agent])])
+      if (!isId(role)) problems.push(`${place}: "${role}" cannot be the name of an agent`);
+    if (gate) problems.push(...problemsOfGate(place, gate));
+  }
+  if (problems.length > 0) return problems;
+  const plan = { steps };
+  return [...problemsOfOrder(plan), ...problemsOfCorrections(plan)];
+};
+
+const problemsOfGate = (place: string, { reviewers, rule }: Gate): string[] => {
+  const problems: string[] = [];
+  if (reviewers.length === 0) problems.push(`${place} has no reviewers`);
+  if (new Set(reviewers).size !== reviewers.length) problems.push(`${place} has a reviewer twice`);
+  const quorum = typeof rule === 'object' ? rule.quorum : 1;
+  if (!Number.isSafeInteger(quorum) || quorum < 1 || quorum > reviewers.length)
+    problems.push(`${place} has ${reviewers.length} reviewers, of whom ${quorum} cannot approve`);
+  return problems;
+};
+
+const problemsOfOrder = (plan: Plan): string[] => {
+  const done = new Set<string>();
+  for (let before = -1; before !== done.size; ) {
+    before = done.size;
+    for (const step of plan.steps) if (needsOf(plan, step).every(({ id }) => done.has(id))) done.add(step.id);
+  }
+  const stuck = plan.steps.filter(({ id }) => !done.has(id)).map(({ id }) => id);
+  return stuck.length === 0 ? [] : [`the steps ${stuck.join(', ')} wait for each other`];
+};
+
+const problemsOfCorrections = (plan: Plan): string[] =>
+  plan.steps.flatMap((step) => {
+    const { gate } = step;
+    if (!gate || before(plan, step).has(gate.corrects)) return [];
+    return [`the gate "${step.id}" corrects "${gate.corrects}", which is not a step before it`];
+  });
+
+/** All steps that one depends on, however far back. */
+const before = (plan: Plan, step: Step): ReadonlySet<string> => {
+  const found = new Set<string>();
+  const walk = (from: Step): void => {
+    for (const need of needsOf(plan, from)) {
+      if (found.has(need.id)) continue;
+      found.add(need.id);
+      walk(need);
+    }
+  };
+  walk(step);
+  return found;
+};
+
+/** The steps whose results a step needs, in the order of the plan. */
+export const needsOf = ({ steps }: Plan, { needs }: Step): readonly Step[] =>
+  steps.filter(({ id, group }) => needs.includes(id) || (group !== null && needs.includes(group)));
+
+export const workersOf = ({ agent, gate }: Step): readonly string[] =>
+  gate ? gate.reviewers : agent === null ? [] : [agent];
+
+/** Equal for equal values, whatever the order of their members. */
+export const hashOf = (value: Json): string => hashText(canonicalJson(value));

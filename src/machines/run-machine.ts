@@ -1,0 +1,307 @@
+import { assign, enqueueActions, setup } from 'xstate';
+import { delivery } from '../events/delivery.ts';
+import type { Json } from '../events/json.ts';
+import type { Verdict } from '../events/turn.ts';
+import { NOTHING_SPENT, type Spent } from '../events/usage.ts';
+import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
+import type { AgentReply, AgentSettings } from './agent-work.ts';
+import { CONTEXT } from './context-machine.ts';
+import type { IssueRecord } from './issues.ts';
+import type { Limits, MetLimit } from './limits.ts';
+import type { Plan } from './plan.ts';
+import { type QuestionOutput, questionMachine } from './question-machine.ts';
+import { applyDecision, isContinuing, questionFor, verdictOf } from './run-decisions.ts';
+import {
+  agentId,
+  awaited,
+  CONTEXT_ID,
+  dispatch,
+  halted,
+  type Outcome,
+  type RunMessage,
+  record,
+  requestOf,
+  withdrawAll,
+} from './run-rules.ts';
+import { isComplete, openRequests, type RunState } from './run-state.ts';
+
+/** What a plan run is started with, as the log keeps it: plan and limits are fixed by it. */
+export interface RunInput {
+  readonly task: Json;
+  readonly plan: Plan;
+  readonly limits: Limits;
+  readonly onLimit: RunState['onLimit'];
+  readonly questionLevels: RunState['questionLevels'];
+  readonly onExpiry: RunState['onExpiry'];
+  readonly roles: Readonly<Record<string, AgentSettings>>;
+}
+
+/** What a plan run gives at its end. */
+export interface RunOutput {
+  readonly verdict: Verdict;
+  readonly outputs: Readonly<Record<string, Json>>;
+  /** Hash of what each step made. */
+  readonly artifacts: Readonly<Record<string, string>>;
+  readonly reason: string | null;
+  readonly limit: MetLimit | null;
+  /** What was open when a person took the result as it is. */
+  readonly debt: readonly IssueRecord[];
+  readonly spent: Spent;
+  readonly decidedBy: string | null;
+}
+
+export type RunEvent =
+  | AgentReply
+  | { type: 'context.values'; request: string; role: string; values: Json }
+  | { type: 'run.pause'; reason: string }
+  | { type: 'run.resume'; reason: string }
+  | { type: 'issue.reject'; fingerprint: string; note: string | null };
+
+const initialState = (input: RunInput): RunState => ({
+  ...input,
+  started: [],
+  steps: {},
+  issues: {},
+  spent: NOTHING_SPENT,
+  feedbacks: 0,
+  unchanged: 0,
+  oscillations: 0,
+  allowed: 0,
+  pauseReasons: [],
+  halt: null,
+  debt: [],
+  decidedBy: null,
+});
+
+/** Only the agent itself may speak for it: from outside, an answer could be forged. */
+const isFrom = (role: string): boolean => delivery().from === `${delivery().self}/${agentId(role)}`;
+
+const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
+
+const addReason = (state: RunState, reason: string): RunState =>
+  state.pauseReasons.includes(reason) ? state : { ...state, pauseReasons: [...state.pauseReasons, reason] };
+
+const dropReason = (state: RunState, reason: string): RunState => ({
+  ...state,
+  pauseReasons: state.pauseReasons.filter((each) => each !== reason),
+});
+
+const toAgents = ({ started }: RunState, type: 'agent.pause' | 'agent.resume'): readonly RunMessage[] =>
+  started.map((role) => ({ type, to: `./${agentId(role)}` }));
+
+const setupRun = setup({
+  types: {
+    context: {} as RunState,
+    input: {} as RunInput,
+    events: {} as RunEvent,
+    emitted: {} as RunMessage,
+    output: {} as RunOutput,
+    tags: {} as typeof WAITING_TAG,
+  },
+  actors: { question: questionMachine },
+  actions: {
+    begin: enqueueActions(({ enqueue }) => {
+      enqueue.emit(startActor({ id: CONTEXT_ID, machine: CONTEXT, input: null }));
+    }),
+    dispatch: enqueueActions(({ context, enqueue }) => {
+      const { state, messages } = dispatch(context);
+      enqueue.assign(state);
+      for (const message of messages) enqueue.emit(message);
+    }),
+    record: enqueueActions(({ context, event, enqueue }) => {
+      const { state, messages } = recorded(context, event);
+      enqueue.assign(state);
+      for (const message of messages) enqueue.emit(message);
+    }),
+    request: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'context.values') return;
+      const open = openRequests(context).find(
+        ({ request, role }) => request === event.request && role === event.role,
+      );
+      const step = context.plan.steps.find(({ id }) => id === open?.step);
+      if (open && step)
+        enqueue.emit(requestOf(context, step, { role: open.role, id: open.request, context: event.values }));
+    }),
+    pause: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'run.pause') return;
+      const state = addReason(context, event.reason);
+      enqueue.assign(state);
+      enqueue.emit({ type: 'run.paused', reasons: state.pauseReasons });
+      if (context.pauseReasons.length === 0)
+        for (const message of toAgents(context, 'agent.pause')) enqueue.emit(message);
+    }),
+    resume: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'run.resume') return;
+      const state = dropReason(context, event.reason);
+      enqueue.assign(state);
+      enqueue.emit({ type: 'run.resumed', reasons: state.pauseReasons });
+      if (state.pauseReasons.length === 0)
+        for (const message of toAgents(context, 'agent.resume')) enqueue.emit(message);
+    }),
+    rejectIssue: assign(({ context, event }) => {
+      const known = event.type === 'issue.reject' ? context.issues[event.fingerprint] : undefined;
+      if (event.type !== 'issue.reject' || !known) return {};
+      return {
+        issues: {
+          ...context.issues,
+          [known.fingerprint]: { ...known, status: 'rejected' as const, note: event.note },
+        },
+      };
+    }),
+    timeIsUp: enqueueActions(({ context, enqueue }) => {
+      const bound = context.limits.timeMs ?? 0;
+      const withdrawn = withdrawAll(context);
+      const { state, messages } = halted(withdrawn.state, withdrawn.messages, {
+        verdict: 'exhausted',
+        met: { limit: 'timeMs', bound, used: bound, evidence: [] },
+        step: null,
+        reason: `The limit "timeMs" of ${bound} was met.`,
+      });
+      enqueue.assign(state);
+      for (const message of messages) enqueue.emit(message);
+    }),
+    decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
+      const { state, messages } = applyDecision(context, said);
+      enqueue.assign(state);
+      for (const message of messages) enqueue.emit(message);
+    }),
+    tellLimits: enqueueActions(({ context, enqueue }) => {
+      enqueue.emit({ type: 'run.limits', limits: context.limits as unknown as Json });
+    }),
+  },
+  guards: {
+    isAwaited: ({ context, event }) =>
+      (event.type === 'agent.done' || event.type === 'agent.failed') &&
+      awaited(context, event.request, isFrom) !== undefined,
+    isFromContext: ({ event }) =>
+      event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
+    isComplete: ({ context }) => context.halt === null && isComplete(context),
+    isPaused: ({ context }) => context.pauseReasons.length > 0,
+    isLastReason: ({ context, event }) =>
+      event.type === 'run.resume' && dropReason(context, event.reason).pauseReasons.length === 0,
+    hasReason: ({ context, event }) =>
+      event.type === 'run.resume' && context.pauseReasons.includes(event.reason),
+    isKnownIssue: ({ context, event }) =>
+      event.type === 'issue.reject' && Object.hasOwn(context.issues, event.fingerprint),
+    asks: ({ context }) => context.halt !== null && isIdle(context) && context.onLimit === 'ask',
+    stops: ({ context }) => context.halt !== null && isIdle(context),
+    waitsForPersons: ({ context }) => {
+      const open = openRequests(context);
+      return open.length > 0 && open.every(({ role }) => context.roles[role]?.person != null);
+    },
+    goesOn: (_, said: QuestionOutput) => isContinuing(said),
+    ends: ({ context }, { said, verdict }: { said: QuestionOutput; verdict: Verdict }) =>
+      verdictOf(context, said) === verdict,
+    isHaltedAs: ({ context }, verdict: Verdict) => context.halt?.verdict === verdict,
+  },
+  delays: { timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY },
+});
+
+const recorded = (state: RunState, event: RunEvent): Outcome => {
+  if (event.type !== 'agent.done' && event.type !== 'agent.failed') return { state, messages: [] };
+  const place = awaited(state, event.request, isFrom);
+  return place ? record(state, event, place) : { state, messages: [] };
+};
+
+/** While nothing new may begin, what comes in is noted all the same. */
+const notes = {
+  'agent.done': { guard: 'isAwaited', actions: 'record' },
+  'agent.failed': { guard: 'isAwaited', actions: 'record' },
+} as const;
+
+export const runMachine = setupRun.createMachine({
+  id: 'run',
+  context: ({ input }) => initialState(input),
+  entry: ['begin', 'tellLimits'],
+  initial: 'working',
+  after: { timeLimit: { target: '.working', actions: 'timeIsUp' } },
+  on: {
+    'agent.done': { guard: 'isAwaited', target: '.working', actions: 'record' },
+    'agent.failed': { guard: 'isAwaited', target: '.working', actions: 'record' },
+    'context.values': { guard: 'isFromContext', actions: 'request' },
+    'run.pause': { target: '.paused', actions: 'pause' },
+    'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
+  },
+  states: {
+    working: {
+      entry: 'dispatch',
+      always: [
+        { guard: 'isComplete', target: 'verified' },
+        { guard: 'asks', target: 'asking' },
+        { guard: 'stops', target: 'stopping' },
+        { guard: 'isPaused', target: 'paused' },
+        { guard: 'waitsForPersons', target: 'waiting' },
+      ],
+    },
+    /** All that is open is open with persons. */
+    waiting: { tags: WAITING_TAG },
+    paused: {
+      on: {
+        ...notes,
+        'run.pause': { actions: 'pause' },
+        'run.resume': [
+          { guard: 'isLastReason', target: 'working', actions: 'resume' },
+          { guard: 'hasReason', actions: 'resume' },
+        ],
+      },
+    },
+    asking: {
+      tags: WAITING_TAG,
+      on: {
+        ...notes,
+        'run.pause': { actions: 'pause' },
+        'run.resume': { guard: 'hasReason', actions: 'resume' },
+      },
+      invoke: {
+        id: 'question',
+        src: 'question',
+        input: ({ context }) => questionFor(context),
+        onDone: [
+          {
+            guard: { type: 'goesOn', params: ({ event }) => event.output },
+            target: 'working',
+            actions: { type: 'decide', params: ({ event }) => event.output },
+          },
+          {
+            guard: { type: 'ends', params: ({ event }) => ({ said: event.output, verdict: 'accepted' }) },
+            target: 'accepted',
+            actions: { type: 'decide', params: ({ event }) => event.output },
+          },
+          {
+            guard: { type: 'ends', params: ({ event }) => ({ said: event.output, verdict: 'cancelled' }) },
+            target: 'cancelled',
+            actions: { type: 'decide', params: ({ event }) => event.output },
+          },
+          { target: 'stopping', actions: { type: 'decide', params: ({ event }) => event.output } },
+        ],
+        onError: 'stopping',
+      },
+    },
+    stopping: {
+      always: [
+        { guard: { type: 'isHaltedAs', params: 'exhausted' }, target: 'exhausted' },
+        { guard: { type: 'isHaltedAs', params: 'stalled' }, target: 'stalled' },
+        { target: 'failed' },
+      ],
+    },
+    verified: { type: 'final', output: 'verified' },
+    accepted: { type: 'final', output: 'accepted' },
+    exhausted: { type: 'final', output: 'exhausted' },
+    stalled: { type: 'final', output: 'stalled' },
+    cancelled: { type: 'final', output: 'cancelled' },
+    failed: { type: 'final', output: 'failed' },
+  },
+  output: ({ context, event }) => ({
+    // The output of the final state that was reached.
+    verdict: event.output as Verdict,
+    outputs: Object.fromEntries(Object.entries(context.steps).map(([id, { output }]) => [id, output])),
+    artifacts: Object.fromEntries(
+      Object.entries(context.steps).flatMap(([id, { hash }]) => (hash === null ? [] : [[id, hash]])),
+    ),
+    reason: context.halt?.reason ?? null,
+    limit: context.halt?.met ?? null,
+    debt: context.debt,
+    spent: context.spent,
+    decidedBy: context.decidedBy,
+  }),
+});

@@ -1,0 +1,291 @@
+import type { Failure, Json } from '../events/json.ts';
+import { addSpent } from '../events/usage.ts';
+import { startActor } from '../events/vocabulary.ts';
+import { AGENT } from './agent-machine.ts';
+import type { AgentReply, WorkRequest } from './agent-work.ts';
+import { judge } from './gates.ts';
+import { compareArtifact, noteIssues } from './issues.ts';
+import { budgetLeft, type LimitName, type MetLimit, metLimit } from './limits.ts';
+import { hashOf, type Step, workersOf } from './plan.ts';
+import {
+  type Halt,
+  inputOf,
+  keyOf,
+  openRequests,
+  type RunState,
+  readySteps,
+  type StepAnswer,
+  stepOf,
+  withStep,
+} from './run-state.ts';
+
+/** What a run says: to its agents, to its context, or, without a receiver, for the record. */
+export type RunMessage = { readonly type: string; readonly to?: string } & Readonly<Record<string, Json>>;
+
+/** What a rule makes of a run. Rules are pure: the machine applies what they give. */
+export interface Outcome {
+  readonly state: RunState;
+  readonly messages: readonly RunMessage[];
+}
+
+export const agentId = (role: string): string => `agent:${role}`;
+export const CONTEXT_ID = 'context';
+
+/** Starts every step that can run, unless something holds the run back. */
+export const dispatch = (state: RunState): Outcome => {
+  if (state.halt || state.pauseReasons.length > 0) return { state, messages: [] };
+  let next = state;
+  const messages: RunMessage[] = [];
+  for (const step of readySteps(state)) {
+    const met = metLimit(next.limits, {
+      calls: { used: next.spent.calls },
+      costUsd: { used: next.spent.costUsd },
+      tokens: { used: next.spent.tokens },
+    });
+    if (met) return halted(next, messages, haltOf(met, step.id));
+    const begun = begin(next, step);
+    next = begun.state;
+    messages.push(...begun.messages);
+  }
+  return { state: next, messages };
+};
+
+const begin = (state: RunState, step: Step): Outcome => {
+  const before = stepOf(state, step.id);
+  const id = `${step.id}.${before.runs + 1}`;
+  const workers = workersOf(step);
+  const begun = withStep(state, step.id, {
+    status: 'working',
+    key: keyOf(state, step),
+    runs: before.runs + 1,
+    pending: Object.fromEntries(workers.map((role) => [role, id])),
+    answers: {},
+    failures: {},
+    seen: before.feedback.length,
+    history:
+      before.hash === null
+        ? before.history
+        : [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.seen) }],
+  });
+  const missing = workers.filter((role) => !state.started.includes(role));
+  const messages = workers.map((role) =>
+    step.reads.length === 0
+      ? requestOf(begun, step, { role, id, context: null })
+      : { type: 'context.get', to: `./${CONTEXT_ID}`, request: id, role, paths: step.reads },
+  );
+  return {
+    state: { ...begun, started: [...state.started, ...missing] },
+    messages: [...missing.map((role) => startAgent(state, role)), ...messages],
+  };
+};
+
+const startAgent = ({ roles }: RunState, role: string): RunMessage =>
+  startActor({ id: agentId(role), machine: AGENT, input: roles[role] as unknown as Json });
+
+/** The request to an agent, once what it may know of the context is at hand. */
+export const requestOf = (
+  state: RunState,
+  step: Step,
+  { role, id, context }: { readonly role: string; readonly id: string; readonly context: Json },
+): RunMessage => {
+  const { feedback, history } = stepOf(state, step.id);
+  const request: WorkRequest = {
+    id,
+    input: inputOf(state, step),
+    // They are JSON: what they are made of came through the door.
+    feedback: feedback as unknown as Json[],
+    history: history as unknown as Json[],
+    context,
+    budget: budgetLeft(state.limits, state.spent),
+  };
+  return { type: 'agent.request', to: `./${agentId(role)}`, request: request as unknown as Json };
+};
+
+/** The step and role that a reply is for, if the run waits for it. */
+export const awaited = (
+  state: RunState,
+  request: string,
+  sender: (role: string) => boolean,
+): { readonly step: string; readonly role: string } | undefined =>
+  openRequests(state).find((open) => open.request === request && sender(open.role));
+
+/** Takes a reply in, and ends its step if it was the last one that the step waited for. */
+export const record = (
+  state: RunState,
+  reply: AgentReply,
+  { step: id, role }: { readonly step: string; readonly role: string },
+): Outcome => {
+  const before = stepOf(state, id);
+  const { [role]: _, ...pending } = before.pending;
+  const noted = withStep({ ...state, spent: addSpent(state.spent, reply.spent) }, id, {
+    pending,
+    ...(reply.type === 'agent.done'
+      ? { answers: { ...before.answers, [role]: withoutArtifacts(reply.answer) } }
+      : { failures: { ...before.failures, [role]: reply.failure } }),
+  });
+  const step = noted.plan.steps.find((each) => each.id === id);
+  if (!step || Object.keys(pending).length > 0) return { state: noted, messages: [] };
+  return step.gate ? endGate(noted, step) : endStep(noted, step);
+};
+
+/** What is named beside an output is for whoever asked the agent itself: a step's artifact is its output. */
+const withoutArtifacts = ({ output, issues }: StepAnswer): StepAnswer => ({
+  output,
+  ...(issues === undefined ? {} : { issues }),
+});
+
+const endStep = (state: RunState, step: Step): Outcome => {
+  const [role = ''] = workersOf(step);
+  const before = stepOf(state, step.id);
+  const failure = before.failures[role];
+  if (failure) return failStep(state, step.id, failure);
+  const output = before.answers[role]?.output ?? null;
+  const hash = hashOf(output);
+  const fate = before.hashes.length === 0 ? 'new' : compareArtifact(before.hashes, hash);
+  const done = withStep(state, step.id, {
+    status: 'done',
+    output,
+    hash,
+    hashes: [...before.hashes, hash],
+  });
+  const counted: RunState = {
+    ...done,
+    unchanged: done.unchanged + (fate === 'unchanged' ? 1 : 0),
+    oscillations: done.oscillations + (fate === 'oscillating' ? 1 : 0),
+  };
+  const messages: RunMessage[] = [
+    { type: 'step.done', step: step.id, run: before.runs, hash, fate },
+    { type: 'context.set', to: `./${CONTEXT_ID}`, path: ['agents', role, 'outputs', step.id], value: output },
+  ];
+  const met = metLimit(counted.limits, {
+    ...(fate === 'unchanged' && { unchanged: { used: counted.unchanged, evidence: [step.id, hash] } }),
+    ...(fate === 'oscillating' && {
+      oscillations: { used: counted.oscillations, evidence: [step.id, hash] },
+    }),
+  });
+  return met ? halted(counted, messages, haltOf(met, step.id)) : { state: counted, messages };
+};
+
+/** A step whose agent failed for good. Others at work finish; nothing new begins. */
+const failStep = (state: RunState, id: string, { message: reason, code }: Omit<Failure, 'name'>): Outcome => {
+  const failed = withStep(state, id, { status: 'failed' });
+  const message: RunMessage = { type: 'step.failed', step: id, reason };
+  const met = code === 'BUDGET_USED_UP' ? budgetMet(failed) : undefined;
+  return halted(
+    failed,
+    [message],
+    met
+      ? haltOf(met, id)
+      : { verdict: 'failed', met: null, step: id, reason: `The step "${id}" failed: ${reason}` },
+  );
+};
+
+const budgetMet = ({ limits, spent }: RunState): MetLimit | undefined =>
+  metLimit(limits, {
+    costUsd: { used: spent.costUsd },
+    tokens: { used: spent.tokens },
+    calls: { used: spent.calls },
+  });
+
+const endGate = (state: RunState, step: Step): Outcome => {
+  const before = stepOf(state, step.id);
+  const pass = before.rejections + 1;
+  const verdict = judge(step, before, state.issues);
+  const issues = noteIssues(state.issues, verdict.issues, { gate: step.id, pass });
+  const noted = { ...state, issues };
+  const told = { gate: step.id, pass, approvals: verdict.approvals, absent: verdict.absent };
+  if (verdict.passed) {
+    const output: Json = { passed: true, issues: verdict.issues as unknown as Json };
+    const hash = hashOf(output);
+    const done = withStep(noted, step.id, { status: 'done', output, hash, hashes: [...before.hashes, hash] });
+    return { state: done, messages: [{ type: 'gate.passed', ...told }] };
+  }
+  // Nobody has looked at it, so that there is nothing to correct.
+  if (verdict.absent.length > 0 && verdict.issues.length === 0 && verdict.rejections.length === 0) {
+    const reasons = Object.values(before.failures).map(({ message }) => message);
+    const message = `no review by ${verdict.absent.join(', ')}: ${reasons.join('; ')}`;
+    return failStep(noted, step.id, { message });
+  }
+  const rejected = withStep(noted, step.id, { status: 'waiting', rejections: pass });
+  const messages: RunMessage[] = [
+    { type: 'gate.rejected', ...told, issues: verdict.issues as unknown as Json },
+  ];
+  const repeated = Object.values(issues).filter(
+    ({ gate, status, lastPass }) => gate === step.id && status === 'open' && lastPass === pass,
+  );
+  const longest = Math.max(0, ...repeated.map(({ inRow }) => inRow));
+  const met = metLimit(limitsInForce(rejected), {
+    sameIssue: {
+      used: longest,
+      evidence: repeated.filter(({ inRow }) => inRow === longest).map(({ fingerprint }) => fingerprint),
+    },
+    passes: { used: pass, evidence: [step.id] },
+    feedbacks: { used: rejected.feedbacks },
+  });
+  if (met) return halted(rejected, messages, haltOf(met, step.id));
+  const sent = sendBack(rejected, step.gate?.corrects ?? '', {
+    from: step.id,
+    pass,
+    issues: verdict.feedback,
+  });
+  return { state: sent.state, messages: [...messages, ...sent.messages] };
+};
+
+/** Persons may have allowed more passes than there were at first. */
+const limitsInForce = ({ limits, allowed }: RunState): RunState['limits'] => ({
+  ...limits,
+  passes: limits.passes === null ? null : limits.passes + allowed,
+});
+
+/**
+ * Runs a step again with feedback, and then whatever depends on it and whose inputs have changed: that follows from the
+ * keys, of which feedback is a part.
+ */
+export const sendBack = (
+  state: RunState,
+  id: string,
+  feedback: { readonly from: string; readonly pass: number; readonly issues: readonly Json[] },
+): Outcome => {
+  const before = stepOf(state, id);
+  return {
+    state: withStep({ ...state, feedbacks: state.feedbacks + 1 }, id, {
+      feedback: [...before.feedback, feedback],
+    }),
+    messages: [{ type: 'feedback.sent', step: id, ...feedback, nth: state.feedbacks + 1 }],
+  };
+};
+
+const STALLS: readonly LimitName[] = ['sameIssue', 'unchanged', 'oscillations'];
+
+export const haltOf = (met: MetLimit, step: string | null): Halt => ({
+  verdict: STALLS.includes(met.limit) ? 'stalled' : 'exhausted',
+  met,
+  step,
+  reason: `The limit "${met.limit}" of ${met.bound} was met.`,
+});
+
+export const halted = (state: RunState, messages: readonly RunMessage[], halt: Halt): Outcome =>
+  state.halt
+    ? { state, messages }
+    : {
+        state: { ...state, halt },
+        messages: [
+          ...messages,
+          { type: 'run.halted', ...(halt as unknown as Readonly<Record<string, Json>>) },
+        ],
+      };
+
+/** Takes back every request that is open. */
+export const withdrawAll = (state: RunState): Outcome => {
+  const open = openRequests(state);
+  const steps = Object.fromEntries(
+    Object.entries(state.steps).map(([id, step]) => [
+      id,
+      step.status === 'working' ? { ...step, status: 'waiting' as const, pending: {}, key: null } : step,
+    ]),
+  );
+  return {
+    state: { ...state, steps },
+    messages: open.map(({ role, request }) => ({ type: 'agent.cancel', to: `./${agentId(role)}`, request })),
+  };
+};

@@ -1,0 +1,148 @@
+import type { Failure, Json } from '../events/json.ts';
+import type { Spent } from '../events/usage.ts';
+import type { AgentReply, AgentSettings } from './agent-work.ts';
+import type { IssueRecord, IssueRegistry } from './issues.ts';
+import type { Limits, MetLimit } from './limits.ts';
+import { hashOf, needsOf, type Plan, type Step } from './plan.ts';
+
+/** What a gate sends back to a step. */
+export interface Feedback {
+  readonly from: string;
+  readonly pass: number;
+  readonly issues: readonly Json[];
+}
+
+/** A result of a step that was replaced by a later one. */
+export interface EarlierResult {
+  readonly output: Json;
+  readonly feedback: readonly Feedback[];
+}
+
+export type StepAnswer = Omit<Extract<AgentReply, { type: 'agent.done' }>['answer'], 'artifacts'>;
+
+/** Where a step stands. Whether it is stale is never written down: it follows from its key. */
+export interface StepRecord {
+  readonly status: 'waiting' | 'working' | 'done' | 'failed';
+  /** The key of its inputs when it last ran, or runs now. */
+  readonly key: string | null;
+  /** The request that is open with each of its workers. */
+  readonly pending: Readonly<Record<string, string>>;
+  /** Answers of its workers in the run in hand, or in the last one. */
+  readonly answers: Readonly<Record<string, StepAnswer>>;
+  readonly failures: Readonly<Record<string, Failure>>;
+  readonly runs: number;
+  readonly output: Json;
+  readonly hash: string | null;
+  /** Of everything that it made, oldest first. */
+  readonly hashes: readonly string[];
+  readonly feedback: readonly Feedback[];
+  /** How many of them the run in hand, or the last one, was given. */
+  readonly seen: number;
+  readonly history: readonly EarlierResult[];
+  /** How often it was rejected, if it is a gate. */
+  readonly rejections: number;
+}
+
+/** Why a run does not go on by itself. */
+export interface Halt {
+  readonly verdict: 'exhausted' | 'stalled' | 'failed';
+  readonly met: MetLimit | null;
+  readonly step: string | null;
+  readonly reason: string;
+}
+
+/** Everything that a plan run knows. */
+export interface RunState {
+  readonly task: Json;
+  readonly plan: Plan;
+  readonly limits: Limits;
+  readonly onLimit: 'ask' | 'stop';
+  readonly questionLevels: readonly { readonly to: string | null; readonly expiresMs: number | null }[];
+  readonly onExpiry: 'cancel' | 'stop';
+  readonly roles: Readonly<Record<string, AgentSettings>>;
+  /** Roles whose actors are there. */
+  readonly started: readonly string[];
+  readonly steps: Readonly<Record<string, StepRecord>>;
+  readonly issues: IssueRegistry;
+  readonly spent: Spent;
+  readonly feedbacks: number;
+  readonly unchanged: number;
+  readonly oscillations: number;
+  /** How many more passes of each gate persons have allowed. */
+  readonly allowed: number;
+  readonly pauseReasons: readonly string[];
+  readonly halt: Halt | null;
+  readonly debt: readonly IssueRecord[];
+  readonly decidedBy: string | null;
+}
+
+const NEW_STEP: StepRecord = {
+  status: 'waiting',
+  key: null,
+  pending: {},
+  answers: {},
+  failures: {},
+  runs: 0,
+  output: null,
+  hash: null,
+  hashes: [],
+  feedback: [],
+  seen: 0,
+  history: [],
+  rejections: 0,
+};
+
+export const stepOf = ({ steps }: Pick<RunState, 'steps'>, id: string): StepRecord => steps[id] ?? NEW_STEP;
+
+export const withStep = (state: RunState, id: string, change: Partial<StepRecord>): RunState => ({
+  ...state,
+  steps: { ...state.steps, [id]: { ...stepOf(state, id), ...change } },
+});
+
+/** What a step is given. */
+export const inputOf = (state: RunState, step: Step): Json => ({
+  task: state.task,
+  with: step.with,
+  inputs: Object.fromEntries(needsOf(state.plan, step).map(({ id }) => [id, stepOf(state, id).output])),
+});
+
+/** What the work of a step depends on: the same key gives the same work, so that it need not be done again. */
+export const keyOf = (state: RunState, step: Step): string => {
+  const { feedback, rejections } = stepOf(state, step.id);
+  const needs = needsOf(state.plan, step).map(({ id }) => [id, stepOf(state, id).hash]);
+  return hashOf([step as unknown as Json, needs, feedback as unknown as Json, rejections]);
+};
+
+/** The steps whose results stand: made from what those that they need have made last. */
+export const freshSteps = (state: RunState): ReadonlySet<string> => {
+  const known = new Map<string, boolean>();
+  const isFresh = (step: Step): boolean => {
+    const found = known.get(step.id);
+    if (found !== undefined) return found;
+    const { status, key } = stepOf(state, step.id);
+    const fresh = status === 'done' && needsOf(state.plan, step).every(isFresh) && key === keyOf(state, step);
+    known.set(step.id, fresh);
+    return fresh;
+  };
+  return new Set(state.plan.steps.filter(isFresh).map(({ id }) => id));
+};
+
+/** Steps that can run now: all that they need stands, and they have not run with it yet. */
+export const readySteps = (state: RunState): readonly Step[] => {
+  const fresh = freshSteps(state);
+  return state.plan.steps.filter((step) => {
+    const { status } = stepOf(state, step.id);
+    if (status === 'working' || status === 'failed' || fresh.has(step.id)) return false;
+    return needsOf(state.plan, step).every(({ id }) => fresh.has(id));
+  });
+};
+
+export const isComplete = (state: RunState): boolean => freshSteps(state).size === state.plan.steps.length;
+
+/** Requests that agents have not answered yet: by step and role. */
+export const openRequests = (
+  state: RunState,
+): readonly { readonly step: string; readonly role: string; readonly request: string }[] =>
+  Object.entries(state.steps).flatMap(([step, { pending }]) =>
+    Object.entries(pending).map(([role, request]) => ({ step, role, request })),
+  );
