@@ -47,6 +47,9 @@ export { type OpenQuestion, openQuestions } from './projections/open-questions.t
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';
 export { runSummary } from './projections/run-summary.ts';
+export type { AgentOutcome, Proof } from './proofs/explorer.ts';
+export type { Reduce, Reductions } from './proofs/reduce.ts';
+export type { WorstCase, WorstCaseOptions } from './proofs/worst-case.ts';
 // What is read from the log.
 export { createRuntime, openLog } from './runtime.ts';
 export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts';

@@ -12,14 +12,18 @@ import type { Workflow } from './machines/workflow.ts';
 import type { Change } from './projections/changes.ts';
 import type { OpenQuestion } from './projections/open-questions.ts';
 import type { Projection } from './projections/projection.ts';
+import type { WorstCase, WorstCaseOptions } from './proofs/worst-case.ts';
 import type { EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
 
-type MachineOf<Workflows extends Workflow, Name> = Extract<Workflows, { readonly name: Name }>['machine'];
+/** The workflow of a name; of a runtime whose workflows are not known by type, any. */
+type Named<Workflows extends Workflow, Name> = string extends Workflows['name']
+  ? Workflows
+  : Extract<Workflows, { readonly name: Name }>;
+
+type MachineOf<Workflows extends Workflow, Name> = Named<Workflows, Name>['machine'];
 
 /** What a run of the workflow is started with. */
-type GivenTo<Workflows extends Workflow, Name> = NonNullable<
-  Extract<Workflows, { readonly name: Name }>['types']
->['given'];
+type GivenTo<Workflows extends Workflow, Name> = NonNullable<Named<Workflows, Name>['types']>['given'];
 
 /** A run, typed by the machine of its workflow. */
 export type RunOf<Machine extends AnyStateMachine> = Run<
@@ -46,6 +50,11 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
     workflow: Name,
     ...input: StartArguments<GivenTo<Workflows, Name>>
   ): Promise<RunOf<MachineOf<Workflows, Name>>>;
+  /**
+   * What a run of the workflow may take at most, by trying everything that its agents may do. Nothing is written. The agents
+   * of a plan need not be described; for another workflow, `outcomes` says what each may do.
+   */
+  worstCase(workflow: Workflows['name'], input?: unknown, options?: WorstCaseOptions): WorstCase;
   /** A run of the log, open or ended. Name its workflow to have it typed. */
   run(id: string): Promise<Run>;
   run<Name extends Workflows['name']>(id: string, workflow: Name): Promise<RunOf<MachineOf<Workflows, Name>>>;

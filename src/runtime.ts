@@ -16,6 +16,7 @@ import { agentActor } from './machines/agent-machine.ts';
 import { contextActor } from './machines/context-machine.ts';
 import { questionActor } from './machines/question-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
+import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog } from './store/event-log.ts';
@@ -142,6 +143,8 @@ const toRuntime = (assembly: Assembly): Runtime => {
       await assembly.execute({ kind: 'start', workflow, run: id, input }, by === undefined ? {} : { by });
       return runs.handle(id) as never; // Typed by the caller's workflow: the machine that was started is that workflow's.
     },
+    worstCase: (workflow, input, options = {}) =>
+      worstCase(registry, { ...options, workflow, input }, parts.limits.turnsPerRun),
     async run(id: string) {
       if (!(await log.run(id))) throw new RuntimeError('UNKNOWN_RUN', { run: id });
       return runs.handle(id) as never; // Typed by the caller, who names the workflow.

@@ -14,6 +14,7 @@ export type GateRule =
 
 export interface Gate {
   readonly reviewers: readonly string[];
+  /** `all` unless set. */
   readonly rule: GateRule;
   /** The step that runs again with what the gate found. */
   readonly corrects: string;
@@ -59,9 +60,7 @@ export const fixPlan = (given: readonly GivenStep[]): Plan => {
 const fixStep = ({ id, agent, gate, needs, group, with: given, reads }: GivenStep): Step => ({
   id,
   agent: agent ?? (gate ? null : id),
-  gate: gate
-    ? { reviewers: gate.reviewers, rule: gate.rule ?? 'any-blocker', corrects: gate.corrects }
-    : null,
+  gate: gate ? { reviewers: gate.reviewers, rule: gate.rule ?? 'all', corrects: gate.corrects } : null,
   needs: needs ?? [],
   group: group ?? null,
   with: given ?? null,

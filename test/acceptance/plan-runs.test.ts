@@ -1,54 +1,323 @@
 import { describe, expect, it } from 'vitest';
-import { agent, answer, planRun, type StepInput } from '../../src/index.ts';
+import {
+  type AgentFunction,
+  agent,
+  answer,
+  contextView,
+  type Runtime,
+  runSummary,
+  type StepInput,
+  type Verdict,
+} from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
-import { open } from '../support/runtimes.ts';
+import {
+  approve,
+  approveNth,
+  draftPlan,
+  never,
+  reject,
+  throwing,
+  writeNew,
+  writeSame,
+} from '../support/draft-plan.ts';
+import { expectReplays, open } from '../support/runtimes.ts';
 
-const draftAndReview = planRun('draft', {
-  steps: [
-    { id: 'write', agent: 'writer' },
-    { id: 'review', needs: ['write'], gate: { reviewers: ['critic'], corrects: 'write' } },
-  ],
-  roles: { writer: { backoffMs: 1 }, critic: { backoffMs: 1 } },
+type Work = AgentFunction<StepInput, unknown>;
+
+/** How a run comes to each verdict: what its agents do, and what a person says if one is asked. */
+const WAYS: readonly {
+  readonly verdict: Verdict;
+  readonly how: string;
+  readonly writer: Work;
+  readonly critic: Work;
+  readonly plan: ReturnType<typeof draftPlan>;
+  readonly says?: string;
+  readonly cancels?: boolean;
+  readonly limit?: string;
+}[] = [
+  { verdict: 'verified', how: 'the gate passes', writer: writeNew, critic: approve, plan: draftPlan() },
+  {
+    verdict: 'verified',
+    how: 'the gate passes at the third pass',
+    writer: writeNew,
+    critic: approveNth(3),
+    plan: draftPlan(),
+  },
+  {
+    verdict: 'accepted',
+    how: 'a person takes it at a limit',
+    writer: writeNew,
+    critic: reject,
+    plan: draftPlan({ limits: { passes: 2 } }),
+    says: 'accept',
+    limit: 'passes',
+  },
+  {
+    verdict: 'exhausted',
+    how: 'a count is used up',
+    writer: writeNew,
+    critic: reject,
+    plan: draftPlan({ limits: { passes: 3 }, onLimit: 'stop' }),
+    limit: 'passes',
+  },
+  {
+    verdict: 'exhausted',
+    how: 'the money is used up',
+    writer: (request) => answer(writeNew(request), { usage: { costUsd: 0.4 } }),
+    critic: reject,
+    plan: draftPlan({ limits: { costUsd: 1 }, onLimit: 'stop' }),
+    limit: 'costUsd',
+  },
+  {
+    verdict: 'exhausted',
+    how: 'the time is used up',
+    writer: never,
+    critic: approve,
+    plan: draftPlan({ limits: { timeMs: 50 }, onLimit: 'stop' }),
+    limit: 'timeMs',
+  },
+  {
+    verdict: 'stalled',
+    how: 'the artifact does not change',
+    writer: writeSame,
+    critic: reject,
+    plan: draftPlan({ onLimit: 'stop' }),
+    limit: 'unchanged',
+  },
+  {
+    verdict: 'stalled',
+    how: 'the same issue comes back',
+    writer: writeNew,
+    critic: () => ({ passed: false, issues: [{ category: 'style', description: 'dull, at line 3' }] }),
+    plan: draftPlan({ onLimit: 'stop' }),
+    limit: 'sameIssue',
+  },
+  {
+    verdict: 'stalled',
+    how: 'an earlier artifact comes back',
+    writer: ({ feedback }) => ({ text: feedback.length % 2 }),
+    critic: ({ input, feedback, history }) =>
+      reject({
+        input: { ...input, inputs: { write: [input.inputs['write'] ?? null, history.length] } },
+        feedback,
+      } as never),
+    plan: draftPlan({ onLimit: 'stop' }),
+    limit: 'oscillations',
+  },
+  {
+    verdict: 'cancelled',
+    how: 'a person cancels the run',
+    writer: never,
+    critic: approve,
+    plan: draftPlan(),
+    cancels: true,
+  },
+  {
+    verdict: 'cancelled',
+    how: 'a person cancels at a limit',
+    writer: writeNew,
+    critic: reject,
+    plan: draftPlan({ limits: { passes: 1 } }),
+    says: 'cancel',
+    limit: 'passes',
+  },
+  {
+    verdict: 'failed',
+    how: 'an agent fails for good',
+    writer: throwing,
+    critic: approve,
+    plan: draftPlan({ onLimit: 'stop' }),
+  },
+  {
+    verdict: 'failed',
+    how: 'a reviewer fails for good, and a person ends it',
+    writer: writeNew,
+    critic: throwing,
+    plan: draftPlan(),
+    says: 'stop',
+  },
+];
+
+/** Everything that can be read of how a run ended. */
+const readEnd = async (runtime: Runtime, id: string) => {
+  const run = await runtime.run(id);
+  const [record] = (await runtime.runs({ status: 'ended' })).filter((each) => each.id === id);
+  return {
+    result: await run.result(),
+    state: await run.state(),
+    summary: await runtime.read(runSummary, id),
+    context: await runtime.read(contextView, id),
+    verdict: record?.verdict,
+    questions: await runtime.questions(),
+  };
+};
+
+describe('the verdicts of a plan run', () => {
+  it.each(WAYS)(
+    'X1: $verdict, in each output: $how',
+    async ({ verdict, writer, critic, plan, says, cancels, limit }) => {
+      const file = temporaryFile();
+      const runtime = await open({ file, workflows: [plan], agents: { writer, critic } });
+      const run = await runtime.start('draft', 'a letter', { id: 'r' });
+      if (says !== undefined) {
+        await run.settled();
+        const [question] = await runtime.questions({ run: 'r' });
+        expect(question?.options.map(({ id }) => id)).toContain(says);
+        await runtime.answer(question?.id ?? '', says, { by: 'ann', note: 'my reasons' });
+      }
+      if (cancels) await run.cancel({ by: 'ann' });
+      expect((await run.result()).verdict).toBe(verdict);
+      const before = await readEnd(runtime, 'r');
+      await runtime.close();
+
+      const second = await open({ file, workflows: [plan], agents: { writer: never, critic: never } });
+      const after = await readEnd(second, 'r');
+      expect(after).toEqual(before);
+      expect(after.verdict).toBe(verdict);
+      expect(after.summary.verdict).toBe(verdict);
+      expect(after.questions).toEqual([]);
+      // A run that was cancelled from outside has not reached a state of its own.
+      if (!cancels) {
+        expect(after.state.value).toBe(verdict);
+        expect(after.result.output).toMatchObject({ verdict, ...(limit && { limit: { limit } }) });
+      }
+      await second.close();
+      await expectReplays(file, [plan]);
+    },
+  );
+
+  it('X1: a limit is never shown as success', () => {
+    const limited = WAYS.filter(({ limit, says }) => limit !== undefined && says === undefined);
+    expect(limited.length).toBeGreaterThan(4);
+    for (const { verdict } of limited) expect(['exhausted', 'stalled']).toContain(verdict);
+  });
 });
 
 describe('a plan run', () => {
-  it('X1: ends verified when the gate passes, and feedback reaches the step that it corrects', async () => {
+  it('feedback and every earlier result reach the step that is corrected; what was used is added up', async () => {
     const file = temporaryFile();
+    const plan = draftPlan();
     const seen: unknown[] = [];
     const runtime = await open({
       file,
-      workflows: [draftAndReview],
+      workflows: [plan],
       agents: {
-        writer: ({ input, feedback, history }) => {
-          seen.push({ task: input.task, feedback: feedback.length, history: history.length });
-          return { text: `draft ${feedback.length + 1}` };
+        writer: (request) => {
+          const { input, feedback, history } = request;
+          seen.push({ task: input.task, feedback, history });
+          return writeNew(request);
         },
-        critic: agent(({ input }: { input: StepInput }) => {
-          const { text } = input.inputs['write'] as { text: string };
-          const passed = text === 'draft 3';
-          return answer(
-            {
-              passed,
-              issues: passed
-                ? []
-                : [{ severity: 'critical', category: 'style', description: `Wrong: ${text}` }],
-            },
-            { usage: { costUsd: 0.01, inputTokens: 10, outputTokens: 5 } },
-          );
-        }),
+        critic: agent((request: Parameters<typeof reject>[0]) =>
+          answer(approveNth(3)(request), { usage: { costUsd: 0.01, inputTokens: 10, outputTokens: 5 } }),
+        ),
       },
     });
-    const run = await runtime.start('draft', 'a letter', { id: 'r' });
-    const result = await run.result();
-    expect(result).toMatchObject({
-      verdict: 'verified',
-      output: { verdict: 'verified', spent: { calls: 6, costUsd: 0.03, tokens: 45 } },
+    const { output } = await (await runtime.start('draft', 'a letter', { id: 'r' })).result();
+    expect(output?.spent).toEqual({ calls: 6, costUsd: 0.03, tokens: 45 });
+    const issue = (draft: number) => ({
+      from: 'review',
+      pass: draft,
+      issues: [
+        {
+          severity: 'critical',
+          category: 'style',
+          description: `not good: {"text":"draft ${draft}"}`,
+          reviewer: 'critic',
+        },
+      ],
     });
     expect(seen).toEqual([
-      { task: 'a letter', feedback: 0, history: 0 },
-      { task: 'a letter', feedback: 1, history: 1 },
-      { task: 'a letter', feedback: 2, history: 2 },
+      { task: 'a letter', feedback: [], history: [] },
+      { task: 'a letter', feedback: [issue(1)], history: [{ output: { text: 'draft 1' }, feedback: [] }] },
+      {
+        task: 'a letter',
+        feedback: [issue(1), issue(2)],
+        history: [
+          { output: { text: 'draft 1' }, feedback: [] },
+          { output: { text: 'draft 2' }, feedback: [issue(1)] },
+        ],
+      },
     ]);
+  });
+
+  it('X3: an issue that a person rejected does not come back as new', async () => {
+    const file = temporaryFile();
+    const plan = draftPlan();
+    const dull = { severity: 'critical', category: 'style', description: 'dull, at line 7' };
+    const runtime = await open({
+      file,
+      workflows: [plan],
+      agents: { writer: writeNew, critic: () => ({ passed: false, issues: [dull] }) },
+    });
+    const run = await runtime.start('draft', null, { id: 'r' });
+    await run.settled();
+    const issues = Object.values((await run.state()).context.issues);
+    expect(issues).toMatchObject([{ status: 'open', firstPass: 1, lastPass: 3, inRow: 3, gate: 'review' }]);
+    await run.send({
+      type: 'issue.reject',
+      fingerprint: issues[0]?.fingerprint ?? '',
+      note: 'it is meant to be',
+    });
+    const [question] = await runtime.questions();
+    await runtime.answer(question?.id ?? '', 'continue', { by: 'ann' });
+    expect(await run.result()).toMatchObject({ verdict: 'verified', output: { debt: [] } });
     await runtime.close();
+    const second = await open({ file, workflows: [plan], agents: { writer: never, critic: never } });
+    expect(Object.values((await (await second.run('r', 'draft')).state()).context.issues)).toMatchObject([
+      { status: 'rejected', note: 'it is meant to be' },
+    ]);
+  });
+
+  it('X4: the worst case is known before the start, and no run of agents that do anything is worse', async () => {
+    const plan = draftPlan({ limits: { passes: 3 }, onLimit: 'stop', attempts: 2 });
+    const file = temporaryFile();
+    const calls: string[] = [];
+    let failures = 0;
+    const worst: Work = (request) => {
+      calls.push(request.idempotencyKey);
+      failures += 1;
+      if (failures % 2 === 1) throw new Error('not yet');
+      return writeNew(request);
+    };
+    const runtime = await open({
+      file,
+      workflows: [plan],
+      agents: {
+        writer: worst,
+        critic: (request) => {
+          calls.push(request.idempotencyKey);
+          if (request.attempt === 1) throw new Error('not yet');
+          return reject(request);
+        },
+      },
+    });
+    const { result, calls: most, text } = runtime.worstCase('draft', 'a letter');
+    expect({ result, most, text }).toEqual({
+      result: 'proved',
+      most: 12,
+      text: 'at most 12 calls of agents in 30 turns',
+    });
+    const { output } = await (await runtime.start('draft', 'a letter')).result();
+    expect(output).toMatchObject({ verdict: 'exhausted', spent: { calls: 12 } });
+    expect(new Set(calls).size).toBe(12);
+  });
+
+  it('X8: a loop without a bound is refused unless its author says why, and then the endless way is shown', async () => {
+    expect(() => draftPlan({ limits: { passes: null } })).toThrow(/unbounded/);
+    const plan = draftPlan({
+      limits: { passes: null, feedbacks: null, calls: null, unbounded: 'it runs until someone cancels it' },
+    });
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: { writer: writeNew, critic: reject },
+    });
+    const { result, endless, text } = runtime.worstCase('draft', null);
+    expect(result).toBe('not proved');
+    expect([...(endless?.cycle ?? [])].sort()).toEqual([
+      'critic: finds a new issue',
+      'writer: makes something new',
+    ]);
+    expect(text).toMatch(/^not proved, at most 10000 turns by the cap/);
   });
 });

@@ -1,0 +1,183 @@
+import type { ActorRecord } from '../actors/actor-record.ts';
+import { canonicalJson } from '../events/encode.ts';
+import type { Json, JsonObject } from '../events/json.ts';
+import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
+import { CONTEXT } from '../machines/context-machine.ts';
+import { readIssues, type Severity } from '../machines/issues.ts';
+import { hashOf } from '../machines/plan.ts';
+import { QUESTION } from '../machines/question-machine.ts';
+import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
+import type { ExploredSystem } from './explored-system.ts';
+
+/**
+ * Reduces the context of a machine to what its guards can see. Two contexts that reduce to the same value must lead to the
+ * same states, whatever happens: the explorer takes samples, and a difference makes its result inconclusive.
+ */
+export type Reduce = (context: unknown) => Json;
+
+export type Reductions = Readonly<Record<string, Reduce>>;
+
+/** A bound that is far away is not counted down: if the longest way comes near it, the result is inconclusive. */
+export const FAR = 200;
+
+const reduceAgent: Reduce = (given) => {
+  const { queue, current, attempt, paused, rest } = given as AgentContext; // Kept under the name of its machine only.
+  const left = current?.request.budget;
+  return {
+    queue: queue.map(({ request }) => workOf(request.id)),
+    current: current && workOf(current.request.id),
+    attempt,
+    paused,
+    rest,
+    budget: left ? [near(left.calls), left.costUsd, left.tokens] : null,
+  };
+};
+
+/** The id of a request counts the runs of its step, which nobody looks at. */
+const workOf = (request: string): string => request.slice(0, request.lastIndexOf('.'));
+
+const near = (left: number | null): Json => (left === null || left > FAR ? 'many' : left);
+
+/** A plan run has the machine of all plan runs, under a name of its user's. */
+export const reduceRun: Reduce = (given) => {
+  const state = given as RunState;
+  const fresh = freshSteps(state);
+  const { limits, spent, issues, halt } = state;
+  return {
+    steps: Object.fromEntries(
+      Object.entries(state.steps).map(([id, step]) => [
+        id,
+        {
+          status: step.status,
+          fresh: fresh.has(id),
+          pending: Object.keys(step.pending),
+          // Of a step that has ended, they have been counted.
+          answers:
+            step.status === 'working' ? Object.entries(step.answers).map((said) => saidOf(state, said)) : [],
+          failures: step.status === 'working' ? Object.keys(step.failures) : [],
+          rejections: counted(limits.passes, step.rejections),
+          unseen: step.feedback.length - step.seen,
+          made: made(step),
+        },
+      ]),
+    ),
+    // One that was resolved and comes back counts like a new one.
+    issues: Object.values(issues)
+      .filter(({ status }) => status === 'open' || status === 'rejected')
+      .map(({ gate, inRow, status, lastPass, category, fingerprint }) => [
+        category === FRESH ? FRESH : fingerprint,
+        gate,
+        counted(limits.sameIssue, inRow),
+        status,
+        // In the last pass, or some time ago.
+        Math.min((state.steps[gate]?.rejections ?? 0) - lastPass, 1),
+      ]),
+    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
+    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    counts: [
+      counted(limits.feedbacks, state.feedbacks),
+      counted(limits.unchanged, state.unchanged),
+      counted(limits.oscillations, state.oscillations),
+      state.allowed,
+    ],
+    paused: state.pauseReasons,
+    halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
+  };
+};
+
+/** What of an answer will count when the others of its gate have answered. */
+const saidOf = ({ issues }: RunState, [role, { output, issues: beside }]: [string, StepAnswer]): Json => {
+  const { passed = null, issues: inside }: JsonObject = isObject(output) ? output : {};
+  const found = readIssues(beside ?? inside).map(({ severity, category, fingerprint }) => [
+    category === FRESH ? FRESH : fingerprint,
+    severity,
+    issues[fingerprint]?.inRow ?? 0,
+    issues[fingerprint]?.status ?? 'new',
+  ]);
+  return [role, passed, found];
+};
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Without a limit nobody looks at the counter: the endless loop shows as a cycle. */
+const counted = (limit: number | null, count: number): Json => (limit === null ? 'any' : count);
+
+/**
+ * What a step has made so far. Things that are just new, whichever they are, are alike: what matters of them is which came
+ * last, and whether there are others to go back to. Others go by what they are, since they may come again.
+ */
+const made = ({ history, output, hash }: StepRecord): Json => {
+  const outputs = [...history.map((earlier) => earlier.output), ...(hash === null ? [] : [output])];
+  const last = outputs.at(-1) ?? null;
+  const others = new Set(outputs.map((each) => hashOf(each)).filter((each) => each !== hashOf(last)));
+  const known = outputs.filter((each) => !isFresh(each)).map(hashOf);
+  return [
+    outputs.length === 0 ? 'nothing' : isFresh(last) ? FRESH : hashOf(last),
+    others.size > 0,
+    [...new Set(known)].sort(),
+  ];
+};
+
+const FRESH = '$fresh';
+
+/** An artifact that is like no other of the way. */
+export const freshArtifact = (nth: number): Json => ({ [FRESH]: nth });
+
+/** An issue that is like no other of the way. */
+export const freshIssue = (nth: number, severity: Severity = 'high'): JsonObject => ({
+  severity,
+  category: FRESH,
+  description: `new issue no${nth}`,
+});
+
+const isFresh = (output: Json | undefined): boolean =>
+  isObject(output ?? null) && FRESH in (output as JsonObject);
+
+/** What is written to a context decides nothing in the machines that come with the package. */
+const reduceToNothing: Reduce = () => null;
+
+export const REDUCTIONS: Reductions = {
+  [AGENT]: reduceAgent,
+  [CONTEXT]: reduceToNothing,
+  [QUESTION]: (given) => (given as { level: number }).level,
+};
+
+/** Gives what a whole system comes down to: equal for states that behave alike. */
+export const createKeys = (
+  reductionOf: (machine: string) => Reduce | undefined,
+): ((system: ExploredSystem) => string) => {
+  // Most actors of a state are those of the state before it.
+  const known = new WeakMap<ActorRecord, string>();
+  const keyOf = (record: ActorRecord): string => {
+    const found = known.get(record);
+    if (found !== undefined) return found;
+    const key = canonicalJson([placeOf(record.address), record.machine, ...stateOf(record, reductionOf)]);
+    known.set(record, key);
+    return key;
+  };
+  return (system) => {
+    const keys: string[] = [];
+    for (const record of system.actors.values()) if (record.status === 'active') keys.push(keyOf(record));
+    return `${system.verdict()} ${keys.sort().join(' ')}`;
+  };
+};
+
+/** A child that was started anew has a number in its address: only one of them is active. */
+const placeOf = (address: string): string => address.replaceAll(/~\d+/g, '');
+
+const stateOf = (
+  record: ActorRecord,
+  reductionOf: (machine: string) => Reduce | undefined,
+): readonly Json[] => {
+  const { snapshot, waits, machine } = record;
+  const context = snapshot?.context as Json; // What a machine keeps is what the log can hold.
+  const reduce = reductionOf(machine);
+  return [
+    snapshot?.value ?? null,
+    reduce ? reduce(context) : context,
+    Object.keys(waits.calls).sort(),
+    Object.keys(waits.timers).sort(),
+    Object.keys(waits.children).sort(),
+  ];
+};

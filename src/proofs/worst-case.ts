@@ -1,0 +1,76 @@
+import type { Registry } from '../actors/registry.ts';
+import type { Json } from '../events/json.ts';
+import { workersOf } from '../machines/plan.ts';
+import { type RunInput, runMachine } from '../machines/run-machine.ts';
+import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
+import { freshArtifact, freshIssue } from './reduce.ts';
+
+/** What a run may cost at most, before it starts. */
+export interface WorstCase extends Proof {
+  /** In words: what a person reads before a run starts. */
+  readonly text: string;
+}
+
+const FAILS: AgentOutcome = { name: 'fails', fails: true };
+
+/** Whatever the agent of a step may do, as far as it makes a difference to the run. */
+const WORKER: readonly AgentOutcome[] = [
+  { name: 'makes something new', output: ({ nth }) => freshArtifact(nth) },
+  { name: 'leaves it as it was', output: ({ nth, made }) => made.at(-1) ?? freshArtifact(nth) },
+  { name: 'brings an earlier one back', output: ({ nth, made }) => earlierOf(made) ?? freshArtifact(nth) },
+  FAILS,
+];
+
+/** The latest that is another than the last. */
+const earlierOf = (made: readonly Json[]): Json | undefined => {
+  const last = JSON.stringify(made.at(-1));
+  return made.findLast((each) => JSON.stringify(each) !== last);
+};
+
+const REVIEWER: readonly AgentOutcome[] = [
+  { name: 'approves', output: { passed: true, issues: [] } },
+  { name: 'finds a new issue', output: ({ nth }) => rejection(freshIssue(nth, 'critical')) },
+  {
+    name: 'finds the same issue',
+    output: rejection({ severity: 'critical', category: 'same', description: 'the same' }),
+  },
+  FAILS,
+];
+
+function rejection(issue: Json): Json {
+  return { passed: false, issues: [issue] };
+}
+
+export type WorstCaseOptions = Partial<Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax'>>;
+
+/** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
+export const worstCase = (
+  registry: Registry,
+  given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
+  turnsPerRun: number,
+): WorstCase => {
+  const outcomes = given.outcomes ?? outcomesOfPlan(registry, given);
+  const proof = explore(registry, { ...given, outcomes });
+  const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
+  return { ...proof, text: inWords(proof, cap) };
+};
+
+const outcomesOfPlan = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): Exploration['outcomes'] => {
+  const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
+  const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
+  const reviewers = new Set(plan.steps.flatMap((step) => (step.gate ? workersOf(step) : [])));
+  const workers = new Set(plan.steps.flatMap((step) => (step.gate ? [] : workersOf(step))));
+  return (agent) => [...(workers.has(agent) ? WORKER : []), ...(reviewers.has(agent) ? REVIEWER : [])];
+};
+
+const inWords = ({ result, calls, turns, mayAsk, problem, endless }: Proof, cap: number): string => {
+  if (result === 'proved')
+    return `at most ${calls} calls of agents in ${turns} turns${mayAsk ? ', then it ends or asks a person' : ''}`;
+  const why =
+    problem ?? (endless ? `it need not end (${endless.cycle.join(', ')})` : 'it may come to a halt');
+  return `not proved, at most ${cap} turns by the cap: ${why}`;
+};
