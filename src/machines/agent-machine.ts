@@ -93,7 +93,7 @@ const setupAgent = setup({
       type: 'agent.failed' as const,
       to: context.current?.client ?? '',
       request: context.current?.request.id ?? '',
-      failure: context.failure ?? NO_BUDGET,
+      failure: failureFor(context),
       attempts: context.attempt,
       spent: context.spent,
     })),
@@ -134,6 +134,14 @@ const setupAgent = setup({
     timeLimit: ({ context }) => context.timeLimitMs ?? Number.POSITIVE_INFINITY,
   },
 });
+
+/** Why a request is given up: its budget, if that is what kept it from being tried again. */
+const failureFor = ({ failure, attempt, attempts, current, spent }: AgentContext): Failure => {
+  if (failure === null) return NO_BUDGET;
+  const isUsedUp = current !== null && usedUp(current.request.budget, spent) !== undefined;
+  if (attempt >= attempts || !isUsedUp) return failure;
+  return { ...NO_BUDGET, message: `${NO_BUDGET.message} The attempt before it failed: ${failure.message}` };
+};
 
 const acceptsWork = { 'agent.request': { target: 'deciding', actions: 'enqueue' } } as const;
 
