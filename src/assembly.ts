@@ -8,6 +8,7 @@ import { createExecutors, type Executors } from './actors/executors.ts';
 import { Host, type Incoming, type Receipt } from './actors/host.ts';
 import { createIds } from './actors/ids.ts';
 import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
+import { logTag } from './actors/orphans.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
 import type { SendOptions } from './actors/run-handle.ts';
@@ -59,6 +60,7 @@ export class Assembly {
   readonly #clock: Clock;
   readonly #upcast: (event: RecordedEvent) => RecordedEvent;
   readonly #nextId: () => string;
+  readonly #logTag: string;
   #sweeping: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
@@ -68,6 +70,7 @@ export class Assembly {
     this.#clock = options.clock ?? createSystemClock(parts.lastAtMs);
     this.#upcast = createUpcast(registry);
     this.#nextId = createIds(this.#clock.now());
+    this.#logTag = logTag(log.file);
     this.bus = createBus({ onFault: this.onFault });
     this.views = createProjectionEngine({
       source: {
@@ -181,6 +184,7 @@ export class Assembly {
     this.#timers.stop();
     await this.host.close();
     await this.views.close();
+    await this.#executors.ended();
     this.runs.fail(new RuntimeError('RUNTIME_CLOSED', { action: 'waiting for a run' }));
     this.bus.complete();
     for (const subject of [this.progress, this.faults, this.warnings]) subject.complete();
@@ -226,6 +230,7 @@ export class Assembly {
     return createExecutors({
       clock: this.#clock,
       door,
+      logTag: this.#logTag,
       find: createAgentFinder(agents, registry),
       known: () => Object.keys(agents),
       loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),

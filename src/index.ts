@@ -4,12 +4,14 @@ export type { Agent, AgentFunction, AgentOptions, AgentRequest } from './actors/
 // Agents.
 export { agent } from './actors/agent.ts';
 export type { Progress } from './actors/call-runner.ts';
+export type { CommandOptions } from './actors/command-options.ts';
 export type { Command } from './actors/commands.ts';
 export type { Receipt } from './actors/host.ts';
 export type { CommandOutcome } from './actors/inbox-drain.ts';
 export type { ReplayReport } from './actors/replay.ts';
 export type { ActorState, Run, RunResult, SendOptions } from './actors/run-handle.ts';
 export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
+export { type Answer, type AnswerDetails, answer, isAnswer, type Usage } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
 export { isBlobRef } from './events/blob.ts';
 export { type Delivery, delivery } from './events/delivery.ts';

@@ -1,4 +1,5 @@
 import { RuntimeError } from '../errors.ts';
+import { isAnswer } from '../events/answer.ts';
 import { blobRefsIn, resolveBlobs } from '../events/blob.ts';
 import type { Door } from '../events/door.ts';
 import { decode, type Encoded } from '../events/encode.ts';
@@ -6,6 +7,7 @@ import { failureOf } from '../events/failure.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent, AgentRequest } from './agent.ts';
+import { LINK } from './call-link.ts';
 import type { Clock } from './clock.ts';
 import type { Outcome } from './stimulus.ts';
 import type { Withdrawal } from './withdrawal.ts';
@@ -27,6 +29,10 @@ export interface CallPorts {
   /** Resolves once it is in the log that the call began. */
   readonly begun: (call: Recorded<OpenCall>) => Promise<void>;
   readonly progress: (progress: Progress) => void;
+  /** Marks the processes of this runtime's log. */
+  readonly logTag: string;
+  /** Told of what may outlast a call, so that it can be waited for. */
+  readonly held: (ending: Promise<unknown>) => void;
   /** An agent answered although nobody waits any more: it is kept, since it cost money. */
   readonly late: (call: Recorded<OpenCall>, output: unknown) => void;
 }
@@ -90,7 +96,8 @@ const inputOf = async (ports: CallPorts, call: OpenCall): Promise<Json> => {
 };
 
 export const admit = async (ports: CallPorts, output: unknown): Promise<Encoded> => {
-  const admitted = ports.door.admit(output ?? null, 'answer');
+  const plain = isAnswer(output) ? output.plain() : (output ?? null);
+  const admitted = ports.door.admit(plain, 'answer');
   if (admitted.blobs.size > 0) await ports.putBlobs(admitted.blobs);
   return admitted;
 };
@@ -149,10 +156,21 @@ const requestOf = (
     attempt,
     run,
     actor,
+    feedback: [],
+    history: [],
+    context: null,
+    failure: null,
     get signal() {
       return withdrawal.signal;
     },
     progress: progressOf(ports, call),
+    [LINK]: {
+      log: ports.logTag,
+      hold: (ending) => {
+        withdrawal.hold(ending);
+        ports.held(ending);
+      },
+    },
   };
 };
 

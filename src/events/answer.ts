@@ -1,0 +1,54 @@
+import type { Json, JsonObject } from './json.ts';
+
+/** What a call cost, as far as the agent knows. */
+export interface Usage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly costUsd?: number;
+}
+
+/** What an agent may say beside its output. */
+export interface AnswerDetails {
+  /** Faults that it found. */
+  readonly issues?: readonly JsonObject[];
+  readonly usage?: Usage;
+  /** What it made, by name. */
+  readonly artifacts?: Readonly<Record<string, Json>>;
+}
+
+/** An output and what goes with it. Told from a mere output by what it is, not by how it looks. */
+export class Answer<Output = unknown> {
+  readonly output: Output;
+  readonly issues: readonly JsonObject[] | undefined;
+  readonly usage: Usage | undefined;
+  readonly artifacts: Readonly<Record<string, Json>> | undefined;
+  readonly #isAnswer = true;
+
+  constructor(output: Output, { issues, usage, artifacts }: AnswerDetails) {
+    this.output = output;
+    this.issues = issues;
+    this.usage = usage;
+    this.artifacts = artifacts;
+  }
+
+  /** As a plain object, fit for the log: what was not given is not there at all. */
+  plain(): { readonly output: Output } & AnswerDetails {
+    const { output, issues, usage, artifacts } = this;
+    return {
+      output,
+      ...(issues && { issues }),
+      ...(usage && { usage }),
+      ...(artifacts && { artifacts }),
+    };
+  }
+
+  static is(value: unknown): value is Answer {
+    return typeof value === 'object' && value !== null && #isAnswer in value && value.#isAnswer;
+  }
+}
+
+/** What an agent returns if it has more to say than its output. */
+export const answer = <Output>(output: Output, details: AnswerDetails = {}): Answer<Output> =>
+  new Answer(output, details);
+
+export const isAnswer = (value: unknown): value is Answer => Answer.is(value);
