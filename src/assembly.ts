@@ -8,7 +8,7 @@ import { createExecutors, type Executors } from './actors/executors.ts';
 import { Host, type Incoming, type Receipt } from './actors/host.ts';
 import { createIds } from './actors/ids.ts';
 import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
-import { logTag } from './actors/orphans.ts';
+import { logTag, reapOrphans } from './actors/orphans.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
 import type { SendOptions } from './actors/run-handle.ts';
@@ -120,10 +120,14 @@ export class Assembly {
   async start(): Promise<void> {
     const { options, log, registry } = this.parts;
     this.#sweeping = setInterval(() => void this.host.sweep().catch(this.onFault), SWEEP_MS).unref();
+    let orphans: readonly string[] = [];
     if (!options.idle) {
+      if (log.file !== null) orphans = await reapOrphans(this.#logTag);
       await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
     }
     await this.#inbox?.start();
+    // Told when the host has the runtime in hand and can have subscribed.
+    setImmediate(() => orphans.forEach(this.warn));
   }
 
   /** Carries out a command of the host's, or of another process's. Resolves once it is in the log. */
