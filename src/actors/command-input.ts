@@ -33,6 +33,9 @@ const plainText = ({ input, feedback }: Request): string => {
 
 const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
+/** For people who look at processes. The key comes from a machine, and an environment has limits. */
+const CALL_LENGTH_MAX = 1_000;
+
 /** All that the command sees of an environment: what everyone may see, what it was allowed, what it was given, and its tags. */
 export const environmentFor = (
   { env, passEnv }: Pick<CommandSpec, 'env' | 'passEnv'>,
@@ -47,7 +50,7 @@ export const environmentFor = (
     ...Object.fromEntries(seen),
     ...env,
     [TAGS.log]: log,
-    [TAGS.call]: idempotencyKey,
+    [TAGS.call]: idempotencyKey.replaceAll('\0', '').slice(0, CALL_LENGTH_MAX),
     [TAGS.start]: start,
   };
 };

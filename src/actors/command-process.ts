@@ -49,13 +49,16 @@ const PIPE_ROUND_MS = 50;
 export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> => {
   const { command, start, take, signal } = options;
   const { child, pid } = await launch(options);
+  let giveUp = (): void => undefined;
   const exited = new Promise<Pick<ProcessEnd, 'exitCode' | 'signal'>>((resolve) => {
     child.once('exit', (exitCode, by) => resolve({ exitCode, signal: by }));
+    giveUp = () => resolve({ exitCode: null, signal: 'SIGKILL' });
   });
   const closed = Promise.all([hasClosed(child.stdout), hasClosed(child.stderr)]);
   let ending: Promise<unknown> | undefined;
   const end = () => {
-    ending ??= endProcesses({ find: () => findAll(pid, start), graceMs: command.graceMs });
+    // One that hangs in the kernel does not even end when it is killed: nobody must wait for it for ever.
+    ending ??= endProcesses({ find: () => findAll(pid, start), graceMs: command.graceMs }).then(giveUp);
     return ending;
   };
   const onAbort = () => void end();
