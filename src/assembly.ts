@@ -8,6 +8,7 @@ import { createExecutors, type Executors } from './actors/executors.ts';
 import { Host, type Incoming, type Receipt } from './actors/host.ts';
 import { createIds } from './actors/ids.ts';
 import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
+import { logTag, reapOrphans } from './actors/orphans.ts';
 import { createQuestions, type Questions } from './actors/questions.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
@@ -64,6 +65,7 @@ export class Assembly {
   readonly #clock: Clock;
   readonly #upcast: (event: RecordedEvent) => RecordedEvent;
   readonly #nextId: () => string;
+  readonly #logTag: string;
   #sweeping: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
@@ -73,6 +75,7 @@ export class Assembly {
     this.#clock = options.clock ?? createSystemClock(parts.lastAtMs);
     this.#upcast = createUpcast(registry);
     this.#nextId = createIds(this.#clock.now());
+    this.#logTag = logTag(log.file);
     this.bus = createBus({ onFault: this.onFault });
     this.views = createProjectionEngine({
       source: {
@@ -131,10 +134,14 @@ export class Assembly {
   async start(): Promise<void> {
     const { options, log, registry } = this.parts;
     this.#sweeping = setInterval(() => void this.host.sweep().catch(this.onFault), SWEEP_MS).unref();
+    let orphans: readonly string[] = [];
     if (!options.idle) {
+      if (log.file !== null) orphans = await reapOrphans(this.#logTag);
       await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
     }
     await this.#inbox?.start();
+    // Told when the host has the runtime in hand and can have subscribed.
+    setImmediate(() => orphans.forEach(this.warn));
   }
 
   /** Carries out a command of the host's, or of another process's. Resolves once it is in the log. */
@@ -197,6 +204,7 @@ export class Assembly {
     this.#timers.stop();
     await this.host.close();
     await this.views.close();
+    await this.#executors.ended();
     this.runs.fail(new RuntimeError('RUNTIME_CLOSED', { action: 'waiting for a run' }));
     this.bus.complete();
     for (const subject of [this.progress, this.faults, this.warnings]) subject.complete();
@@ -242,6 +250,7 @@ export class Assembly {
     return createExecutors({
       clock: this.#clock,
       door,
+      logTag: this.#logTag,
       find: createAgentFinder(agents, registry),
       known: () => Object.keys(agents),
       loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),

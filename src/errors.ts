@@ -54,6 +54,10 @@ export interface ErrorFields {
   AGENT_MISSING: { agent: string; known: readonly string[] };
   AGENT_TIMED_OUT: { agent: string; limitMs: number };
   AGENT_QUARANTINED: { agent: string; failures: number; untilMs: number };
+  AGENT_NOT_STARTED: { file: string; cwd: string; problem: string };
+  AGENT_EXITED: { file: string; exitCode: number | null; signal: string | null; stderr: string };
+  AGENT_FLOODED: { file: string; limitBytes: number };
+  AGENT_ANSWER_BAD: { file: string; problem: string };
   TURN_TOO_LONG: { run: string; deliveries: number };
   COMMAND_TIMED_OUT: { file: string; id: string };
 }
@@ -240,6 +244,23 @@ const MESSAGES: {
   AGENT_QUARANTINED: ({ agent, failures, untilMs }) => [
     `The agent "${agent}" failed ${failures} times in a row and is not called until ${new Date(untilMs).toISOString()}.`,
     'See to the cause of its failures.',
+  ],
+  AGENT_NOT_STARTED: ({ file, cwd, problem }) => [
+    `The command "${file}" could not be started in "${cwd}" (${problem}).`,
+    'Check that the directory is there, and that the program is there (in PATH, if its name has no "/") and may be executed.',
+  ],
+  AGENT_EXITED: ({ file, exitCode, signal, stderr }) => [
+    `The command "${file}" ended ${exitCode === null ? `by ${signal}` : `with exit code ${exitCode}`}; ` +
+      (stderr === '' ? 'it wrote nothing to standard error.' : `its standard error ended with: ${stderr}\n`),
+    'See to the cause; if this exit code is an answer, name it in exitCodes.',
+  ],
+  AGENT_FLOODED: ({ file, limitBytes }) => [
+    `The command "${file}" wrote more than ${limitBytes} bytes to standard output, and was ended.`,
+    'Let it write less, or raise its outputBytes.',
+  ],
+  AGENT_ANSWER_BAD: ({ file, problem }) => [
+    `The answer of the command "${file}" cannot be read: ${problem}.`,
+    'Let it write its answer to standard output as its option "output" says, and all else to standard error.',
   ],
   TURN_TOO_LONG: ({ run, deliveries }) => [
     `One stimulus caused more than ${deliveries} messages in the run "${run}".`,

@@ -107,7 +107,10 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
   backup(file: string): Promise<void>;
   /** Writes the log as JSON lines, and gives the head that an import of them must have. */
   export(write: (line: string) => void | Promise<void>): Promise<Head>;
-  /** Commits what waits, aborts agents (their calls start again with the next runtime), and lets go of the log. */
+  /**
+   * Commits what waits, aborts agents (their calls start again with the next runtime), waits until the processes of commands
+   * are gone, and lets go of the log.
+   */
   close(): Promise<void>;
 }
 

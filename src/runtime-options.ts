@@ -14,7 +14,7 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly file: string;
   /** Every machine that runs or is invoked here, older versions that still have open runs among them. */
   readonly workflows: readonly Workflows[];
-  /** By name: a function, or `agent(function, options)`. What a workflow expects of it is checked by its types. */
+  /** By name: a function, `agent(function, options)` or `agent.command(file, args, options)`. What a workflow expects of it is checked by its types. */
   readonly agents: Agents;
   readonly projections?: readonly Projection[];
   /** What must never be in the log: redacted in everything that comes in. */

@@ -1,6 +1,9 @@
 import { RuntimeError } from '../errors.ts';
 import type { Json } from '../events/json.ts';
 import type { PromiseCreator } from './actor-logic.ts';
+import type { CallLink, LINK } from './call-link.ts';
+import { commandFunction } from './command-agent.ts';
+import { type CommandOptions, checkedCommand } from './command-options.ts';
 import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
 
 /** What an agent is given with each call. */
@@ -23,6 +26,8 @@ export interface AgentRequest<Input> {
   readonly context: Json;
   /** Why the attempt before this one failed; null for the first. */
   readonly failure: string | null;
+  /** For agents of this package: a request that is passed on to one must keep it, as `{ ...request }` does. */
+  readonly [LINK]?: CallLink;
   /** Tells whoever watches how far it is. Not in the log; more than a hundred a second are dropped. */
   readonly progress: (update: Json) => void;
 }
@@ -55,7 +60,7 @@ const DEFAULTS: Required<Omit<AgentOptions, 'schema'>> = {
 };
 
 /** Makes an agent of a function. */
-export const agent = <Input, Output>(
+const makeAgent = <Input, Output>(
   run: AgentFunction<Input, Output>,
   options: AgentOptions = {},
 ): Agent<Input, Output> => {
@@ -93,6 +98,32 @@ export const agent = <Input, Output>(
     });
   return { run, options: filled, slots: createSlots(filled.concurrency) };
 };
+
+/**
+ * Makes an agent of a program, which is started for each call: without a shell, in a process group of its own, with a minimal
+ * environment. What a run has to say to it goes to its standard input, never into its arguments. What it answers is known to no
+ * type: it fits every caller, unless its author states the output.
+ *
+ * @throws {RuntimeError} BAD_OPTION
+ */
+const command = <Input = unknown, Output = never>(
+  file: string,
+  args: readonly string[] = [],
+  options: CommandOptions = {},
+): Agent<Input, Output> => {
+  const { concurrency, timeoutMs, quarantine, schema, ...rest } = options;
+  return makeAgent(commandFunction<Input, Output>(checkedCommand(file, args, rest)), {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(quarantine !== undefined && { quarantine }),
+    ...(schema !== undefined && { schema }),
+  });
+};
+
+/** Makes an agent of a function, or (`agent.command`) of a program. */
+export const agent: typeof makeAgent & { readonly command: typeof command } = Object.assign(makeAgent, {
+  command,
+});
 
 /** The function inside a `fromPromise` of a machine, as the agent that its author meant. */
 export const agentOfCreator = (creator: PromiseCreator): Agent =>

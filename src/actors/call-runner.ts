@@ -6,8 +6,9 @@ import { failureOf } from '../events/failure.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent, AgentRequest } from './agent.ts';
+import { answerOf, workOf } from './agent-answer.ts';
+import { LINK } from './call-link.ts';
 import type { Clock } from './clock.ts';
-import { answerOf, workOf } from './envelope.ts';
 import type { Outcome } from './stimulus.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
@@ -28,6 +29,10 @@ export interface CallPorts {
   /** Resolves once it is in the log that the call began. */
   readonly begun: (call: Recorded<OpenCall>) => Promise<void>;
   readonly progress: (progress: Progress) => void;
+  /** Marks the processes of this runtime's log. */
+  readonly logTag: string;
+  /** Told of what may outlast a call, so that it can be waited for. */
+  readonly held: (ending: Promise<unknown>) => void;
   /** An agent answered although nobody waits any more: it is kept, since it cost money. */
   readonly late: (call: Recorded<OpenCall>, agent: Agent, output: unknown) => void;
 }
@@ -154,6 +159,13 @@ const requestOf = (
       return withdrawal.signal;
     },
     progress: progressOf(ports, call),
+    [LINK]: {
+      log: ports.logTag,
+      hold: (ending) => {
+        withdrawal.hold(ending);
+        ports.held(ending);
+      },
+    },
   };
 };
 

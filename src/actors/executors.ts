@@ -2,13 +2,13 @@ import { RuntimeError } from '../errors.ts';
 import { failureOf } from '../events/failure.ts';
 import type { ClosedCall, OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent } from './agent.ts';
+import { answerOf } from './agent-answer.ts';
 import { admit, type CallPorts, runCall } from './call-runner.ts';
-import { answerOf } from './envelope.ts';
 import { createQuarantine } from './quarantine.ts';
 import type { Outcome } from './stimulus.ts';
 import { Withdrawal } from './withdrawal.ts';
 
-export interface ExecutorPorts extends Omit<CallPorts, 'late'> {
+export interface ExecutorPorts extends Omit<CallPorts, 'late' | 'held'> {
   /** The agent that a call is for, if it is registered. */
   readonly find: (call: OpenCall) => Agent | undefined;
   readonly known: () => readonly string[];
@@ -24,25 +24,33 @@ export interface Executors {
   readonly size: number;
   /** Aborts all; their calls stay open in the log and start again with the next runtime. */
   stop(): void;
+  /** Resolves when nothing is left of what agents did outside of this process: after `stop`. */
+  ended(): Promise<void>;
 }
 
 interface Work {
   readonly withdrawal: Withdrawal;
   release: () => void;
+  /** Resolves when it was answered, or nobody waits for it any more. */
+  over: Promise<void> | undefined;
 }
 
 export const createExecutors = (given: ExecutorPorts): Executors => {
   const late: CallPorts['late'] = (call, agent, output) => {
-    // What cannot be stored is no loss: nobody waits for it.
-    if (!stopped)
-      answerOf(call, agent, output)
-        .then((answer) => admit(ports, answer))
-        .then(
-          (encoded) => ports.answered(call, { output: encoded }),
-          () => undefined,
-        );
+    if (stopped) return;
+    // That its time was over may not be in the log yet: until then the call is open, and this would be taken for its answer.
+    const told = working.get(keyOf(call))?.over ?? Promise.resolve();
+    told
+      .then(() => answerOf(call, agent, output))
+      .then((answer) => admit(ports, answer))
+      .then(
+        (encoded) => ports.answered(call, { output: encoded }),
+        // What cannot be stored is no loss: nobody waits for it.
+        () => undefined,
+      );
   };
-  const ports = { ...given, late };
+  const lingering = createLingering();
+  const ports = { ...given, late, held: lingering.add };
   const working = new Map<string, Work>();
   const quarantine = createQuarantine(ports.clock);
   let stopped = false;
@@ -53,6 +61,8 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
     const outcome = refusal
       ? { failure: failureOf(refusal) }
       : await runCall(ports, agent, { call, withdrawal });
+    // Its place stays taken, and the next attempt waits, until nothing of it is at work any more.
+    if (withdrawal.lingering) await withdrawal.lingering;
     work.release();
     // It was closed, in the log, by someone else; or we stop, and it stays open.
     if (withdrawal.reason) return;
@@ -60,11 +70,6 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
     if (!outcome) return;
     if (!refusal) quarantine.note(call.agent, 'output' in outcome);
     ports.answered(call, outcome);
-  };
-
-  const end = (work: Work, why: string) => {
-    work.withdrawal.withdraw(why);
-    work.release();
   };
 
   return {
@@ -76,10 +81,14 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
         ports.warn(`The call "${call.callId}" waits: ${missing.message}`);
         return;
       }
-      const work: Work = { withdrawal: new Withdrawal(), release: () => undefined };
+      const work: Work = { withdrawal: new Withdrawal(), release: () => undefined, over: undefined };
       working.set(keyOf(call), work);
       // The place may be free at once, before `take` has returned what gives it back.
-      work.release = agent.slots.take(() => queueMicrotask(() => void begin(call, agent, work)));
+      work.release = agent.slots.take(() =>
+        queueMicrotask(() => {
+          work.over = begin(call, agent, work);
+        }),
+      );
     },
     abort(call) {
       const work = working.get(keyOf(call));
@@ -93,6 +102,28 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
       stopped = true;
       for (const work of working.values()) end(work, 'The runtime closes.');
       working.clear();
+    },
+    ended: () => lingering.ended(),
+  };
+};
+
+const end = ({ withdrawal, release }: Work, why: string): void => {
+  withdrawal.withdraw(why);
+  // Otherwise whoever waits for what goes on gives the place back.
+  if (!withdrawal.lingering) release();
+};
+
+/** What goes on outside of this process after its call is over. */
+const createLingering = () => {
+  const lingering = new Set<Promise<unknown>>();
+  return {
+    add: (ending: Promise<unknown>): void => {
+      lingering.add(ending);
+      const forget = () => lingering.delete(ending);
+      ending.then(forget, forget);
+    },
+    ended: async (): Promise<void> => {
+      await Promise.allSettled(lingering);
     },
   };
 };

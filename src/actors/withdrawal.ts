@@ -8,6 +8,7 @@ export class Withdrawal {
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
   #stopped: DOMException | undefined;
+  #held: Promise<unknown> | undefined;
 
   /** Why nobody waits for the call any more; undefined while someone does. */
   get reason(): DOMException | undefined {
@@ -18,6 +19,16 @@ export class Withdrawal {
     this.#controller ??= new AbortController();
     if (this.#stopped) this.#controller.abort(this.#stopped);
     return this.#controller.signal;
+  }
+
+  /** What is still going on although the agent was told to stop; undefined if it was not, or nothing is. */
+  get lingering(): Promise<unknown> | undefined {
+    return this.#stopped && this.#held;
+  }
+
+  /** Names something that may go on after the agent was told to stop. */
+  hold(ending: Promise<unknown>): void {
+    this.#held = Promise.allSettled([this.#held, ending]);
   }
 
   withdraw(why: string): void {

@@ -86,6 +86,8 @@ export class Agents implements Executors {
     if (job?.stage === 'announced') this.#run(job);
   }
 
+  async ended(): Promise<void> {}
+
   stop(): void {
     this.#jobs = [];
   }

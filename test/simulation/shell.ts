@@ -88,7 +88,7 @@ export class Shell {
 
   async recover(): Promise<void> {
     const { log, registry, executors, timers } = this.#ports;
-    const forgetful: Executors = { start() {}, abort() {}, stop() {}, size: 0 };
+    const forgetful: Executors = { start() {}, abort() {}, stop() {}, async ended() {}, size: 0 };
     const isForgetful = this.#variant === 'forgets open calls';
     const warn = (warning: string) => {
       throw new Error(warning);

@@ -1,4 +1,4 @@
-import { agentCall, delivery, WAITING_TAG, workflow } from 'loopwright';
+import { agentCall, delivery, type Json, WAITING_TAG, workflow } from 'loopwright';
 import { assign, emit, setup } from 'xstate';
 
 // Small workflows for tests, and for the programs that tests start: nothing here knows of the test runner.
@@ -24,6 +24,51 @@ export const callOnce = workflow(
           input: ({ context }) => ({ task: context.task }),
           onDone: { target: 'done', actions: assign({ answer: ({ event }) => event.output }) },
           onError: { target: 'done', actions: assign({ failure: ({ event }) => event.error }) },
+        },
+      },
+      done: { type: 'final' },
+    },
+    output: ({ context }) => ({ answer: context.answer, failure: context.failure }),
+  }),
+);
+
+/** Calls one agent with any input, a second time if the first fails, and ends with what it answered. */
+export const ask = workflow(
+  'ask',
+  setup({
+    types: {
+      context: {} as { input: Json; attempts: number; attempt: number; answer: unknown; failure: unknown },
+      input: {} as { input: Json; attempts?: number },
+      output: {} as { answer: unknown; failure: unknown },
+    },
+    actors: {
+      worker: agentCall<Json, unknown>(),
+    },
+  }).createMachine({
+    context: ({ input }) => ({
+      input: input.input,
+      attempts: input.attempts ?? 1,
+      attempt: 1,
+      answer: null,
+      failure: null,
+    }),
+    initial: 'working',
+    states: {
+      working: {
+        invoke: {
+          id: 'work',
+          src: 'worker',
+          input: ({ context }) => context.input,
+          onDone: { target: 'done', actions: assign({ answer: ({ event }) => event.output }) },
+          onError: [
+            {
+              guard: ({ context }) => context.attempt < context.attempts,
+              target: 'working',
+              reenter: true,
+              actions: assign({ attempt: ({ context }) => context.attempt + 1 }),
+            },
+            { target: 'done', actions: assign({ failure: ({ event }) => event.error }) },
+          ],
         },
       },
       done: { type: 'final' },

@@ -212,6 +212,30 @@ describe('agents', () => {
     });
   });
 
+  it('may be programs, which answer as their caller expects or as their author says', async () => {
+    await createRuntime({
+      file: 'log.db',
+      workflows: [draft],
+      agents: {
+        writer: agent.command('writer', ['--quiet'], { output: 'json-lines', timeoutMs: 1_000 }),
+        critic: agent.command<{ text: string }, readonly string[]>('critic'),
+      },
+    });
+    await createRuntime({
+      file: 'log.db',
+      workflows: [draft],
+      agents: {
+        ...agents,
+        // @ts-expect-error: its caller expects a text
+        writer: agent.command<{ topic: string }, { lines: number }>('writer'),
+      },
+    });
+    // @ts-expect-error: there is no shell
+    agent.command('ls', [], { shell: true });
+    // @ts-expect-error: arguments are a list
+    agent.command('ls', '-l');
+  });
+
   it('have options of their own', () => {
     agent(() => null, { concurrency: 1, timeoutMs: 1_000, quarantine: { failures: 3, forMs: 1_000 } });
     // @ts-expect-error: no such option

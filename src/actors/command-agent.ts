@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { RuntimeError } from '../errors.ts';
+import type { AgentFunction } from './agent.ts';
+import { LINK } from './call-link.ts';
+import { environmentFor, inputText } from './command-input.ts';
+import type { CommandSpec } from './command-options.ts';
+import { createOutputReader } from './command-output.ts';
+import { type ProcessEnd, runProcess } from './command-process.ts';
+
+/**
+ * An agent's function that starts the command anew for each call, gives it the request on standard input and takes its answer
+ * from standard output. Nothing of it is left running when the call is over, however it was ended.
+ */
+export const commandFunction =
+  <Input, Output>(command: CommandSpec): AgentFunction<Input, Output> =>
+  async (request) => {
+    const { signal, progress } = request;
+    signal.throwIfAborted();
+    const start = randomUUID();
+    const link = request[LINK];
+    const reader = createOutputReader(command, progress);
+    const running = runProcess({
+      command,
+      env: environmentFor(command, request, { log: link?.log ?? 'none', start }),
+      start,
+      // What machines send is JSON: the door has let it through.
+      stdin: inputText(command, request as never),
+      take: (piece) => reader.take(piece),
+      signal,
+    });
+    link?.hold(running.then(({ gone }) => gone));
+    const end = await running;
+    if (signal.aborted) {
+      await end.gone;
+      throw signal.reason;
+    }
+    if (end.fault !== undefined) throw end.fault;
+    // Which form its answer has is between the command and the machine that calls it: the types say what was agreed.
+    return reader.finish(answeredWith(command, end)) as Output;
+  };
+
+/** @throws {RuntimeError} AGENT_EXITED */
+const answeredWith = ({ file, exitCodes }: CommandSpec, { exitCode, signal, stderr }: ProcessEnd): number => {
+  const isAnswer =
+    exitCode !== null &&
+    (exitCodes === 'any' || (exitCodes === 'zero' ? exitCode === 0 : exitCodes.includes(exitCode)));
+  if (!isAnswer) throw new RuntimeError('AGENT_EXITED', { file, exitCode, signal, stderr });
+  return exitCode;
+};
