@@ -37,17 +37,9 @@ interface Work {
 
 export const createExecutors = (given: ExecutorPorts): Executors => {
   const late: CallPorts['late'] = (call, agent, output) => {
-    if (stopped) return;
     // That its time was over may not be in the log yet: until then the call is open, and this would be taken for its answer.
     const told = working.get(keyOf(call))?.over ?? Promise.resolve();
-    told
-      .then(() => answerOf(call, agent, output))
-      .then((answer) => admit(ports, answer))
-      .then(
-        (encoded) => ports.answered(call, { output: encoded }),
-        // What cannot be stored is no loss: nobody waits for it.
-        () => undefined,
-      );
+    if (!stopped) void told.then(() => keepLate(ports, { call, agent, output }));
   };
   const lingering = createLingering();
   const ports = { ...given, late, held: lingering.add };
@@ -105,6 +97,21 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
     },
     ended: () => lingering.ended(),
   };
+};
+
+const keepLate = async (
+  ports: ExecutorPorts & CallPorts,
+  {
+    call,
+    agent,
+    output,
+  }: { readonly call: Recorded<OpenCall>; readonly agent: Agent; readonly output: unknown },
+): Promise<void> => {
+  try {
+    ports.answered(call, { output: await admit(ports, await answerOf(call, agent, output)) });
+  } catch {
+    // What cannot be stored is no loss: nobody waits for it.
+  }
 };
 
 const end = ({ withdrawal, release }: Work, why: string): void => {

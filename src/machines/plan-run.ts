@@ -40,15 +40,17 @@ export interface PlanRunOptions<Steps extends readonly GivenStep[], Person exten
 }
 
 /** The agents that the steps of a plan name. */
-type RolesOf<Step> = Step extends {
-  readonly gate: { readonly reviewers: readonly (infer Role extends string)[] };
-}
-  ? Role
-  : Step extends { readonly agent: infer Role extends string }
+type RolesOf<Step> = Step extends { readonly run: unknown }
+  ? never
+  : Step extends {
+        readonly gate: { readonly reviewers: readonly (infer Role extends string)[] };
+      }
     ? Role
-    : Step extends { readonly id: infer Role extends string }
+    : Step extends { readonly agent: infer Role extends string }
       ? Role
-      : never;
+      : Step extends { readonly id: infer Role extends string }
+        ? Role
+        : never;
 
 /** A workflow that runs a plan: started with a task, it ends with a verdict. */
 export type PlanRun<Name extends string, Role extends string> = Workflow<

@@ -1,7 +1,7 @@
 import { RuntimeError } from '../errors.ts';
 import { hashText } from '../events/blob.ts';
 import { canonicalJson } from '../events/encode.ts';
-import type { Json } from '../events/json.ts';
+import type { Json, JsonObject } from '../events/json.ts';
 
 /** When a gate with several reviewers passes. All rules count against those that are declared: an absent one has not approved. */
 export type GateRule =
@@ -20,11 +20,19 @@ export interface Gate {
   readonly corrects: string;
 }
 
-/** A unit of a run, worked by one agent, or by the reviewers of a gate. */
+/** A workflow that runs a plan, and what it is started with besides its task. */
+export interface NestedRun {
+  readonly workflow: string;
+  readonly input: JsonObject;
+}
+
+/** A unit of a run, worked by one agent, by the reviewers of a gate, or by a run of its own. */
 export interface Step {
   readonly id: string;
   readonly agent: string | null;
   readonly gate: Gate | null;
+  /** A plan that is run as this step, within what is left of the budget of this one. */
+  readonly nested: NestedRun | null;
   /** Steps, or groups of steps, whose results it needs. */
   readonly needs: readonly string[];
   /** Steps of a group run side by side; whoever needs the group needs all of them. */
@@ -40,8 +48,13 @@ export interface Plan {
 }
 
 /** A step as a user writes it. */
-export interface GivenStep extends Partial<Omit<Step, 'gate'>> {
+export interface GivenStep extends Partial<Omit<Step, 'gate' | 'nested'>> {
   readonly id: string;
+  /** What `planRun` gave: it must be registered too. */
+  readonly run?: {
+    readonly name: string;
+    readonly options: { readonly prepare?: (task: unknown) => unknown };
+  };
   readonly gate?: Partial<Gate> & Pick<Gate, 'reviewers' | 'corrects'>;
 }
 
@@ -57,9 +70,11 @@ export const fixPlan = (given: readonly GivenStep[]): Plan => {
   return { steps };
 };
 
-const fixStep = ({ id, agent, gate, needs, group, with: given, reads }: GivenStep): Step => ({
+const fixStep = ({ id, agent, gate, run, needs, group, with: given, reads }: GivenStep): Step => ({
   id,
-  agent: agent ?? (gate ? null : id),
+  agent: agent ?? (gate || run ? null : id),
+  // A plan run prepares nothing but its input; the task is given when the step begins.
+  nested: run ? { workflow: run.name, input: (run.options.prepare?.(null) ?? {}) as JsonObject } : null,
   gate: gate ? { reviewers: gate.reviewers, rule: gate.rule ?? 'all', corrects: gate.corrects } : null,
   needs: needs ?? [],
   group: group ?? null,
@@ -75,12 +90,15 @@ const problemsOf = (steps: readonly Step[]): string[] => {
   const ids = steps.map(({ id }) => id);
   const groups = new Set(steps.flatMap(({ group }) => group ?? []));
   const problems: string[] = steps.length === 0 ? ['it has no steps'] : [];
-  for (const [index, { id, agent, gate, needs, group }] of steps.entries()) {
+  for (const [index, { id, agent, gate, nested, needs, group }] of steps.entries()) {
     const place = `step "${id}"`;
     if (!isId(id)) problems.push(`${place}: an id is of letters, digits, "_", ".", ":" and "-"`);
     if (ids.indexOf(id) !== index) problems.push(`${place} is there twice`);
     if (groups.has(id)) problems.push(`${place} has the name of a group`);
-    if (agent !== null && gate) problems.push(`${place} is a gate and has an agent: choose one`);
+    if ([agent, gate, nested].filter((kind) => kind !== null).length > 1)
+      problems.push(`${place} has more than one of agent, gate and run: choose one`);
+    if (nested && !('plan' in nested.input))
+      problems.push(`${place} runs "${nested.workflow}", which is not a plan run`);
     for (const need of needs)
       if (!ids.includes(need) && !groups.has(need))
         problems.push(`${place} needs "${need}", which is neither a step nor a group`);
@@ -139,6 +157,7 @@ const before = (plan: Plan, step: Step): ReadonlySet<string> => {
 export const needsOf = ({ steps }: Plan, { needs }: Step): readonly Step[] =>
   steps.filter(({ id, group }) => needs.includes(id) || (group !== null && needs.includes(group)));
 
+/** The agents of a step. */
 export const workersOf = ({ agent, gate }: Step): readonly string[] =>
   gate ? gate.reviewers : agent === null ? [] : [agent];
 

@@ -13,13 +13,15 @@ import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { applyDecision, isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import {
   agentId,
-  awaited,
   CONTEXT_ID,
   dispatch,
   halted,
+  type NestedEnd,
+  nestedId,
   type Outcome,
   type RunMessage,
   record,
+  replyOf,
   requestOf,
   withdrawAll,
 } from './run-rules.ts';
@@ -52,6 +54,8 @@ export interface RunOutput {
 
 export type RunEvent =
   | AgentReply
+  /** A nested run has ended. */
+  | ({ type: 'run.ended' } & NestedEnd)
   | { type: 'context.values'; request: string; role: string; values: Json }
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
@@ -73,8 +77,15 @@ const initialState = (input: RunInput): RunState => ({
   decidedBy: null,
 });
 
+const isNested = (role: string): boolean => role.startsWith(nestedId(''));
+
 /** Only the agent itself may speak for it: from outside, an answer could be forged. */
-const isFrom = (role: string): boolean => delivery().from === `${delivery().self}/${agentId(role)}`;
+const isFrom = (role: string): boolean => {
+  const { from, self } = delivery();
+  // A run of a step that is begun again has another number behind its address.
+  if (isNested(role)) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
+  return from === `${self}/${agentId(role)}`;
+};
 
 const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
 
@@ -88,6 +99,14 @@ const dropReason = (state: RunState, reason: string): RunState => ({
 
 const toAgents = ({ started }: RunState, type: 'agent.pause' | 'agent.resume'): readonly RunMessage[] =>
   started.map((role) => ({ type, to: `./${agentId(role)}` }));
+
+/** A pause holds for the runs of steps too. */
+const toNested = (state: RunState, type: 'run.pause' | 'run.resume'): readonly RunMessage[] =>
+  openRequests(state)
+    .filter(({ step, role }) => role === nestedId(step))
+    .map(({ role }) => ({ type, to: `./${role}`, reason: PARENT_REASON }));
+
+const PARENT_REASON = 'parent';
 
 const setupRun = setup({
   types: {
@@ -128,7 +147,8 @@ const setupRun = setup({
       enqueue.assign(state);
       enqueue.emit({ type: 'run.paused', reasons: state.pauseReasons });
       if (context.pauseReasons.length === 0)
-        for (const message of toAgents(context, 'agent.pause')) enqueue.emit(message);
+        for (const message of [...toAgents(context, 'agent.pause'), ...toNested(context, 'run.pause')])
+          enqueue.emit(message);
     }),
     resume: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'run.resume') return;
@@ -136,7 +156,8 @@ const setupRun = setup({
       enqueue.assign(state);
       enqueue.emit({ type: 'run.resumed', reasons: state.pauseReasons });
       if (state.pauseReasons.length === 0)
-        for (const message of toAgents(context, 'agent.resume')) enqueue.emit(message);
+        for (const message of [...toAgents(context, 'agent.resume'), ...toNested(context, 'run.resume')])
+          enqueue.emit(message);
     }),
     rejectIssue: assign(({ context, event }) => {
       const known = event.type === 'issue.reject' ? context.issues[event.fingerprint] : undefined;
@@ -165,14 +186,18 @@ const setupRun = setup({
       enqueue.assign(state);
       for (const message of messages) enqueue.emit(message);
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      if (delivery().parent === null) return;
+      const { outputs, spent, reason } = outputOf(context, verdict);
+      const output = { verdict, outputs, spent: { ...spent }, reason };
+      enqueue.emit({ type: 'run.ended', to: '..', output });
+    }),
     tellLimits: enqueueActions(({ context, enqueue }) => {
       enqueue.emit({ type: 'run.limits', limits: context.limits as unknown as Json });
     }),
   },
   guards: {
-    isAwaited: ({ context, event }) =>
-      (event.type === 'agent.done' || event.type === 'agent.failed') &&
-      awaited(context, event.request, isFrom) !== undefined,
+    isAwaited: ({ context, event }) => placeOf(context, event) !== undefined,
     isFromContext: ({ event }) =>
       event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
     isComplete: ({ context }) => context.halt === null && isComplete(context),
@@ -197,17 +222,54 @@ const setupRun = setup({
   delays: { timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY },
 });
 
+/** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
+const placeOf = (state: RunState, event: RunEvent) => {
+  if (event.type === 'run.ended')
+    return openRequests(state).find(({ role }) => isNested(role) && isFrom(role));
+  if (event.type !== 'agent.done' && event.type !== 'agent.failed') return undefined;
+  return openRequests(state).find(({ request, role }) => request === event.request && isFrom(role));
+};
+
 const recorded = (state: RunState, event: RunEvent): Outcome => {
-  if (event.type !== 'agent.done' && event.type !== 'agent.failed') return { state, messages: [] };
-  const place = awaited(state, event.request, isFrom);
-  return place ? record(state, event, place) : { state, messages: [] };
+  const place = placeOf(state, event);
+  if (place && event.type === 'run.ended') return record(state, replyOf(place.request, event), place);
+  if (place && (event.type === 'agent.done' || event.type === 'agent.failed'))
+    return record(state, event, place);
+  return { state, messages: [] };
 };
 
 /** While nothing new may begin, what comes in is noted all the same. */
 const notes = {
   'agent.done': { guard: 'isAwaited', actions: 'record' },
   'agent.failed': { guard: 'isAwaited', actions: 'record' },
+  'run.ended': { guard: 'isAwaited', actions: 'record' },
 } as const;
+
+const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
+  verdict,
+  outputs: Object.fromEntries(Object.entries(context.steps).map(([id, { output }]) => [id, output])),
+  artifacts: Object.fromEntries(
+    Object.entries(context.steps).flatMap(([id, { hash }]) => (hash === null ? [] : [[id, hash]])),
+  ),
+  reason: context.halt?.reason ?? null,
+  limit: context.halt?.met ?? null,
+  debt: context.debt,
+  spent: context.spent,
+  decidedBy: context.decidedBy,
+});
+
+/** A nested run tells its parent; the root of a run has none. */
+const final = <Name extends Verdict>(verdict: Name) =>
+  ({ type: 'final', output: verdict, entry: { type: 'tellParent', params: verdict } }) as const;
+
+const finals = {
+  verified: final('verified'),
+  accepted: final('accepted'),
+  exhausted: final('exhausted'),
+  stalled: final('stalled'),
+  cancelled: final('cancelled'),
+  failed: final('failed'),
+};
 
 export const runMachine = setupRun.createMachine({
   id: 'run',
@@ -218,6 +280,7 @@ export const runMachine = setupRun.createMachine({
   on: {
     'agent.done': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'agent.failed': { guard: 'isAwaited', target: '.working', actions: 'record' },
+    'run.ended': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'context.values': { guard: 'isFromContext', actions: 'request' },
     'run.pause': { target: '.paused', actions: 'pause' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
@@ -284,24 +347,8 @@ export const runMachine = setupRun.createMachine({
         { target: 'failed' },
       ],
     },
-    verified: { type: 'final', output: 'verified' },
-    accepted: { type: 'final', output: 'accepted' },
-    exhausted: { type: 'final', output: 'exhausted' },
-    stalled: { type: 'final', output: 'stalled' },
-    cancelled: { type: 'final', output: 'cancelled' },
-    failed: { type: 'final', output: 'failed' },
+    ...finals,
   },
-  output: ({ context, event }) => ({
-    // The output of the final state that was reached.
-    verdict: event.output as Verdict,
-    outputs: Object.fromEntries(Object.entries(context.steps).map(([id, { output }]) => [id, output])),
-    artifacts: Object.fromEntries(
-      Object.entries(context.steps).flatMap(([id, { hash }]) => (hash === null ? [] : [[id, hash]])),
-    ),
-    reason: context.halt?.reason ?? null,
-    limit: context.halt?.met ?? null,
-    debt: context.debt,
-    spent: context.spent,
-    decidedBy: context.decidedBy,
-  }),
+  // The output of the final state that was reached.
+  output: ({ context, event }) => outputOf(context, event.output as Verdict),
 });

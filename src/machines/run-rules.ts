@@ -1,12 +1,13 @@
 import type { Failure, Json } from '../events/json.ts';
-import { addSpent } from '../events/usage.ts';
-import { startActor } from '../events/vocabulary.ts';
+import type { Verdict } from '../events/turn.ts';
+import { addSpent, type Spent } from '../events/usage.ts';
+import { startActor, stopActor } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
 import type { AgentReply, WorkRequest } from './agent-work.ts';
 import { judge } from './gates.ts';
 import { compareArtifact, noteIssues } from './issues.ts';
-import { budgetLeft, type LimitName, type MetLimit, metLimit } from './limits.ts';
-import { hashOf, type Step, workersOf } from './plan.ts';
+import { budgetLeft, type LimitName, type Limits, type MetLimit, metLimit, nestedLimits } from './limits.ts';
+import { hashOf, type NestedRun, type Step, workersOf } from './plan.ts';
 import {
   type Halt,
   inputOf,
@@ -29,6 +30,8 @@ export interface Outcome {
 }
 
 export const agentId = (role: string): string => `agent:${role}`;
+/** What the run of a step is called among the children of its run, and among the workers of its step. */
+export const nestedId = (step: string): string => `run:${step}`;
 export const CONTEXT_ID = 'context';
 
 /** Starts every step that can run, unless something holds the run back. */
@@ -53,7 +56,7 @@ export const dispatch = (state: RunState): Outcome => {
 const begin = (state: RunState, step: Step): Outcome => {
   const before = stepOf(state, step.id);
   const id = `${step.id}.${before.runs + 1}`;
-  const workers = workersOf(step);
+  const workers = step.nested ? [nestedId(step.id)] : workersOf(step);
   const begun = withStep(state, step.id, {
     status: 'working',
     key: keyOf(state, step),
@@ -67,6 +70,7 @@ const begin = (state: RunState, step: Step): Outcome => {
         ? before.history
         : [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.seen) }],
   });
+  if (step.nested) return { state: begun, messages: [startNested(begun, step, step.nested)] };
   const missing = workers.filter((role) => !state.started.includes(role));
   const messages = workers.map((role) =>
     step.reads.length === 0
@@ -77,6 +81,18 @@ const begin = (state: RunState, step: Step): Outcome => {
     state: { ...begun, started: [...state.started, ...missing] },
     messages: [...missing.map((role) => startAgent(state, role)), ...messages],
   };
+};
+
+/** A run of its own, which has no more than what is left of this one's budget. */
+const startNested = (state: RunState, step: Step, { workflow, input }: NestedRun): RunMessage => {
+  const limits = nestedLimits(input['limits'] as unknown as Limits, budgetLeft(state.limits, state.spent)); // fixLimits made them
+  const { feedback, history } = stepOf(state, step.id);
+  const task = { input: inputOf(state, step), feedback, history } as unknown as Json;
+  return startActor({
+    id: nestedId(step.id),
+    machine: workflow,
+    input: { ...input, limits: { ...limits }, task },
+  });
 };
 
 const startAgent = ({ roles }: RunState, role: string): RunMessage =>
@@ -100,14 +116,6 @@ export const requestOf = (
   };
   return { type: 'agent.request', to: `./${agentId(role)}`, request: request as unknown as Json };
 };
-
-/** The step and role that a reply is for, if the run waits for it. */
-export const awaited = (
-  state: RunState,
-  request: string,
-  sender: (role: string) => boolean,
-): { readonly step: string; readonly role: string } | undefined =>
-  openRequests(state).find((open) => open.request === request && sender(open.role));
 
 /** Takes a reply in, and ends its step if it was the last one that the step waited for. */
 export const record = (
@@ -135,7 +143,7 @@ const withoutArtifacts = ({ output, issues }: StepAnswer): StepAnswer => ({
 });
 
 const endStep = (state: RunState, step: Step): Outcome => {
-  const [role = ''] = workersOf(step);
+  const [role = nestedId(step.id)] = workersOf(step);
   const before = stepOf(state, step.id);
   const failure = before.failures[role];
   if (failure) return failStep(state, step.id, failure);
@@ -155,7 +163,12 @@ const endStep = (state: RunState, step: Step): Outcome => {
   };
   const messages: RunMessage[] = [
     { type: 'step.done', step: step.id, run: before.runs, hash, fate },
-    { type: 'context.set', to: `./${CONTEXT_ID}`, path: ['agents', role, 'outputs', step.id], value: output },
+    {
+      type: 'context.set',
+      to: `./${CONTEXT_ID}`,
+      path: step.nested ? ['loops', step.id] : ['agents', role, 'outputs', step.id],
+      value: output,
+    },
   ];
   const met = metLimit(counted.limits, {
     ...(fate === 'unchanged' && { unchanged: { used: counted.unchanged, evidence: [step.id, hash] } }),
@@ -171,13 +184,12 @@ const failStep = (state: RunState, id: string, { message: reason, code }: Omit<F
   const failed = withStep(state, id, { status: 'failed' });
   const message: RunMessage = { type: 'step.failed', step: id, reason };
   const met = code === 'BUDGET_USED_UP' ? budgetMet(failed) : undefined;
-  return halted(
-    failed,
-    [message],
-    met
-      ? haltOf(met, id)
-      : { verdict: 'failed', met: null, step: id, reason: `The step "${id}" failed: ${reason}` },
-  );
+  // A nested run that met a limit of its own did not fail.
+  const verdict = code === 'exhausted' || code === 'stalled' ? code : 'failed';
+  const halt: Halt = met
+    ? haltOf(met, id)
+    : { verdict, met: null, step: id, reason: `The step "${id}" failed: ${reason}` };
+  return halted(failed, [message], halt);
 };
 
 const budgetMet = ({ limits, spent }: RunState): MetLimit | undefined =>
@@ -257,7 +269,7 @@ export const sendBack = (
 
 const STALLS: readonly LimitName[] = ['sameIssue', 'unchanged', 'oscillations'];
 
-export const haltOf = (met: MetLimit, step: string | null): Halt => ({
+const haltOf = (met: MetLimit, step: string | null): Halt => ({
   verdict: STALLS.includes(met.limit) ? 'stalled' : 'exhausted',
   met,
   step,
@@ -275,6 +287,34 @@ export const halted = (state: RunState, messages: readonly RunMessage[], halt: H
         ],
       };
 
+/** How a nested run ended, as the reply of an agent: whoever waits for a step need not know who worked on it. */
+export const replyOf = (request: string, { output }: NestedEnd): AgentReply => {
+  const { verdict, outputs, spent, reason } = output;
+  return verdict === 'verified' || verdict === 'accepted'
+    ? { type: 'agent.done', request, answer: { output: { verdict, outputs } }, attempts: 1, spent }
+    : {
+        type: 'agent.failed',
+        request,
+        failure: {
+          name: 'NestedRun',
+          message: `Its run ended ${verdict}. ${reason ?? ''}`.trim(),
+          code: verdict,
+        },
+        attempts: 1,
+        spent,
+      };
+};
+
+/** What a nested run tells its parent at its end. */
+export interface NestedEnd {
+  readonly output: {
+    readonly verdict: Verdict;
+    readonly outputs: Readonly<Record<string, Json>>;
+    readonly spent: Spent;
+    readonly reason: string | null;
+  };
+}
+
 /** Takes back every request that is open. */
 export const withdrawAll = (state: RunState): Outcome => {
   const open = openRequests(state);
@@ -286,6 +326,8 @@ export const withdrawAll = (state: RunState): Outcome => {
   );
   return {
     state: { ...state, steps },
-    messages: open.map(({ role, request }) => ({ type: 'agent.cancel', to: `./${agentId(role)}`, request })),
+    messages: open.map(({ step, role, request }) =>
+      role === nestedId(step) ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
+    ),
   };
 };

@@ -23,7 +23,7 @@ export const longestFrom = (edges: readonly (readonly Edge[])[]): Longest => {
   if ('cycle' in order) return { kind: 'cycle', ...order };
   const agents = [...new Set(edges.flat().flatMap(({ agent }) => agent ?? []))];
   const most = (weight: (edge: Edge) => number): number => {
-    const best = new Array<number>(edges.length).fill(0);
+    const best = Array.from(edges, () => 0);
     // Those that others lead to come first.
     for (const state of order.ends) {
       for (const edge of edges[state] ?? [])

@@ -18,7 +18,7 @@ export type Reduce = (context: unknown) => Json;
 export type Reductions = Readonly<Record<string, Reduce>>;
 
 /** A bound that is far away is not counted down: if the longest way comes near it, the result is inconclusive. */
-export const FAR = 200;
+const FAR = 200;
 
 const reduceAgent: Reduce = (given) => {
   const { queue, current, attempt, paused, rest } = given as AgentContext; // Kept under the name of its machine only.

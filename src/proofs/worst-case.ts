@@ -1,6 +1,6 @@
 import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
-import { workersOf } from '../machines/plan.ts';
+import { type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
@@ -62,10 +62,15 @@ const outcomesOfPlan = (
   const registered = registry.newest(workflow)?.workflow;
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
-  const reviewers = new Set(plan.steps.flatMap((step) => (step.gate ? workersOf(step) : [])));
-  const workers = new Set(plan.steps.flatMap((step) => (step.gate ? [] : workersOf(step))));
+  const steps = stepsOf(plan);
+  const reviewers = new Set(steps.flatMap((step) => (step.gate ? workersOf(step) : [])));
+  const workers = new Set(steps.flatMap((step) => (step.gate ? [] : workersOf(step))));
   return (agent) => [...(workers.has(agent) ? WORKER : []), ...(reviewers.has(agent) ? REVIEWER : [])];
 };
+
+/** Those of the plans that are run as steps, too. */
+const stepsOf = ({ steps }: Plan): readonly Step[] =>
+  steps.flatMap((step) => (step.nested ? stepsOf((step.nested.input as unknown as RunInput).plan) : step));
 
 const inWords = ({ result, calls, turns, mayAsk, problem, endless }: Proof, cap: number): string => {
   if (result === 'proved')

@@ -166,7 +166,7 @@ describe('attempts', () => {
     const gate = createGate();
     const plan = one({ attempts: 1, timeLimitMs: 1_000 });
     const worker = agent(
-      async (_: Parameters<Worker>[0]) => {
+      async () => {
         await gate.opened();
         return 'done';
       },
@@ -197,7 +197,7 @@ describe('attempts', () => {
       workflows: [plan],
       agents: {
         worker: agent(
-          (_: Parameters<Worker>[0]) => {
+          () => {
             calls += 1;
             return answer('garbage', { usage: { costUsd: 0.2 } });
           },

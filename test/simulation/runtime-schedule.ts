@@ -316,7 +316,7 @@ const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const ask = async ({ runtime }: RuntimeProcess, { incoming, run }: Command): Promise<void> => {
   switch (incoming.kind) {
     case 'start':
-      await runtime.start('loop', incoming.input.value as never, { id: run }); // The script made what the loop takes.
+      await runtime.start('loop', incoming.input.value, { id: run });
       return;
     case 'message': {
       const { to, type, data, id, expectedVersion } = incoming;
