@@ -57,7 +57,7 @@ const WAYS = [
 ] as const;
 
 for (const { workflow, task, says } of WAYS) {
-  console.log(`\n${task}: ${runtime.worstCase(workflow, task).text}`);
+  console.log(`\n${task}: ${(await runtime.worstCase(workflow, task)).text}`);
   const run = await runtime.start(workflow, task);
   if (says !== null) {
     await run.settled();

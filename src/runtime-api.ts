@@ -54,7 +54,7 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
    * What a run of the workflow may take at most, by trying everything that its agents may do. Nothing is written. The agents
    * of a plan need not be described; for another workflow, `outcomes` says what each may do.
    */
-  worstCase(workflow: Workflows['name'], input?: unknown, options?: WorstCaseOptions): WorstCase;
+  worstCase(workflow: Workflows['name'], input?: unknown, options?: WorstCaseOptions): Promise<WorstCase>;
   /** A run of the log, open or ended. Name its workflow to have it typed. */
   run(id: string): Promise<Run>;
   run<Name extends Workflows['name']>(id: string, workflow: Name): Promise<RunOf<MachineOf<Workflows, Name>>>;

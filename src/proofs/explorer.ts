@@ -64,6 +64,12 @@ const COMPARED_FIRST = 500;
 const COMPARED_THEN = 7;
 const NO_CAP = { deliveriesPerTurn: 1_000, turnsPerRun: Number.MAX_SAFE_INTEGER };
 
+/** It runs in the host's thread, which has other things to do as well. */
+const SLICE_MS = 10;
+
+const breath = (): Promise<number> =>
+  new Promise((resolve) => setTimeout(() => resolve(performance.now() + SLICE_MS), 0));
+
 interface Move {
   readonly system: ExploredSystem;
   readonly label: string;
@@ -76,10 +82,8 @@ interface Move {
  *
  * @throws {RuntimeError} UNKNOWN_WORKFLOW, BAD_OPTION
  */
-export const explore = (registry: Registry, exploration: Exploration): Proof => {
-  const explorer = new Explorer(registry, exploration);
-  return explorer.run();
-};
+export const explore = (registry: Registry, exploration: Exploration): Promise<Proof> =>
+  new Explorer(registry, exploration).run();
 
 class Explorer {
   readonly #registry: Registry;
@@ -103,12 +107,14 @@ class Explorer {
     this.#keyOf = createKeys(this.#reductionOf);
   }
 
-  run(): Proof {
+  async run(): Promise<Proof> {
     const { statesMax = STATES_MAX } = this.#exploration;
     this.#enter(this.#start());
+    let breatheAtMs = performance.now() + SLICE_MS;
     for (let state = 0; state < this.#systems.length && this.#problem === null; state += 1) {
       this.#expand(state);
       if (this.#systems.length > statesMax) this.#problem = `there are more than ${statesMax} states`;
+      if (performance.now() > breatheAtMs) breatheAtMs = await breath();
     }
     return this.#report();
   }

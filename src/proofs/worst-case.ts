@@ -44,13 +44,13 @@ function rejection(issue: Json): Json {
 export type WorstCaseOptions = Partial<Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax'>>;
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
-export const worstCase = (
+export const worstCase = async (
   registry: Registry,
   given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
   turnsPerRun: number,
-): WorstCase => {
+): Promise<WorstCase> => {
   const outcomes = given.outcomes ?? outcomesOfPlan(registry, given);
-  const proof = explore(registry, { ...given, outcomes });
+  const proof = await explore(registry, { ...given, outcomes });
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   return { ...proof, text: inWords(proof, cap) };
 };

@@ -113,6 +113,6 @@ describe('a plan run as a step of another', () => {
       workflows: [inner, outer],
       agents: { writer: writeNew, critic: reject },
     });
-    expect(runtime.worstCase('whole')).toMatchObject({ result: 'proved', calls: 4 });
+    expect(await runtime.worstCase('whole')).toMatchObject({ result: 'proved', calls: 4 });
   });
 });

@@ -291,7 +291,7 @@ describe('a plan run', () => {
         },
       },
     });
-    const { result, calls: most, text } = runtime.worstCase('draft', 'a letter');
+    const { result, calls: most, text } = await runtime.worstCase('draft', 'a letter');
     expect({ result, most, text }).toEqual({
       result: 'proved',
       most: 12,
@@ -312,7 +312,7 @@ describe('a plan run', () => {
       workflows: [plan],
       agents: { writer: writeNew, critic: reject },
     });
-    const { result, endless, text } = runtime.worstCase('draft', null);
+    const { result, endless, text } = await runtime.worstCase('draft', null);
     expect(result).toBe('not proved');
     expect([...(endless?.cycle ?? [])].sort()).toEqual([
       'critic: finds a new issue',
