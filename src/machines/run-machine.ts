@@ -23,9 +23,10 @@ import {
   record,
   replyOf,
   requestOf,
+  rerun,
   withdrawAll,
 } from './run-rules.ts';
-import { isComplete, openRequests, type RunState } from './run-state.ts';
+import { isComplete, isFinished, openRequests, type RunState } from './run-state.ts';
 
 /** What a plan run is started with, as the log keeps it: plan and limits are fixed by it. */
 export interface RunInput {
@@ -59,6 +60,8 @@ export type RunEvent =
   | { type: 'context.values'; request: string; role: string; values: Json }
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
+  /** Run a step again with what was found wrong with it, and then what depends on it and whose input has changed. */
+  | { type: 'step.rerun'; step: string; issues: readonly Json[] }
   | { type: 'issue.reject'; fingerprint: string; note: string | null };
 
 const initialState = (input: RunInput): RunState => ({
@@ -86,6 +89,9 @@ const isFrom = (role: string): boolean => {
   if (isNested(role)) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
   return from === `${self}/${agentId(role)}`;
 };
+
+/** Who sends a message from outside. */
+const HOST = 'host';
 
 const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
 
@@ -159,6 +165,13 @@ const setupRun = setup({
         for (const message of [...toAgents(context, 'agent.resume'), ...toNested(context, 'run.resume')])
           enqueue.emit(message);
     }),
+    rerun: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'step.rerun') return;
+      const feedback = { from: delivery().from ?? HOST, pass: context.feedbacks + 1, issues: event.issues };
+      const { state, messages } = rerun(context, event.step, feedback);
+      enqueue.assign(state);
+      for (const message of messages) enqueue.emit(message);
+    }),
     rejectIssue: assign(({ context, event }) => {
       const known = event.type === 'issue.reject' ? context.issues[event.fingerprint] : undefined;
       if (event.type !== 'issue.reject' || !known) return {};
@@ -206,6 +219,8 @@ const setupRun = setup({
       event.type === 'run.resume' && dropReason(context, event.reason).pauseReasons.length === 0,
     hasReason: ({ context, event }) =>
       event.type === 'run.resume' && context.pauseReasons.includes(event.reason),
+    isFinished: ({ context, event }) =>
+      event.type === 'step.rerun' && Array.isArray(event.issues) && isFinished(context, event.step),
     isKnownIssue: ({ context, event }) =>
       event.type === 'issue.reject' && Object.hasOwn(context.issues, event.fingerprint),
     asks: ({ context }) => context.halt !== null && isIdle(context) && context.onLimit === 'ask',
@@ -243,6 +258,7 @@ const notes = {
   'agent.done': { guard: 'isAwaited', actions: 'record' },
   'agent.failed': { guard: 'isAwaited', actions: 'record' },
   'run.ended': { guard: 'isAwaited', actions: 'record' },
+  'step.rerun': { guard: 'isFinished', actions: 'rerun' },
 } as const;
 
 const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
@@ -282,6 +298,7 @@ export const runMachine = setupRun.createMachine({
     'agent.failed': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'run.ended': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'context.values': { guard: 'isFromContext', actions: 'request' },
+    'step.rerun': { guard: 'isFinished', target: '.working', actions: 'rerun' },
     'run.pause': { target: '.paused', actions: 'pause' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
   },

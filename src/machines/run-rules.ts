@@ -65,6 +65,7 @@ const begin = (state: RunState, step: Step): Outcome => {
     answers: {},
     failures: {},
     seen: before.feedback.length,
+    isCorrection: before.hash !== null && before.feedback.length > before.seen,
     history:
       before.hash === null
         ? before.history
@@ -149,7 +150,8 @@ const endStep = (state: RunState, step: Step): Outcome => {
   if (failure) return failStep(state, step.id, failure);
   const output = before.answers[role]?.output ?? null;
   const hash = hashOf(output);
-  const fate = before.hashes.length === 0 ? 'new' : compareArtifact(before.hashes, hash);
+  // What ran again only because its inputs changed may well give what it gave before.
+  const fate = before.isCorrection ? compareArtifact(before.hashes, hash) : 'new';
   const done = withStep(state, step.id, {
     status: 'done',
     output,
@@ -265,6 +267,16 @@ export const sendBack = (
     }),
     messages: [{ type: 'feedback.sent', step: id, ...feedback, nth: state.feedbacks + 1 }],
   };
+};
+
+/** The same on demand: of a person, or of an actor that found something out. It counts against the limit of feedbacks. */
+export const rerun = (
+  state: RunState,
+  id: string,
+  feedback: { readonly from: string; readonly pass: number; readonly issues: readonly Json[] },
+): Outcome => {
+  const met = metLimit(state.limits, { feedbacks: { used: state.feedbacks } });
+  return met ? halted(state, [], haltOf(met, id)) : sendBack(state, id, feedback);
 };
 
 const STALLS: readonly LimitName[] = ['sameIssue', 'unchanged', 'oscillations'];

@@ -38,6 +38,8 @@ export interface StepRecord {
   readonly feedback: readonly Feedback[];
   /** How many of them the run in hand, or the last one, was given. */
   readonly seen: number;
+  /** Whether the run in hand, or the last one, was to correct what it made before. */
+  readonly isCorrection: boolean;
   readonly history: readonly EarlierResult[];
   /** How often it was rejected, if it is a gate. */
   readonly rejections: number;
@@ -88,6 +90,7 @@ const NEW_STEP: StepRecord = {
   hashes: [],
   feedback: [],
   seen: 0,
+  isCorrection: false,
   history: [],
   rejections: 0,
 };
@@ -136,6 +139,10 @@ export const readySteps = (state: RunState): readonly Step[] => {
     return needsOf(state.plan, step).every(({ id }) => fresh.has(id));
   });
 };
+
+/** Whether a step has a result that feedback can be about. Not of a gate, which judges the results of others. */
+export const isFinished = (state: RunState, id: string): boolean =>
+  state.plan.steps.some((step) => step.id === id && step.gate === null) && stepOf(state, id).hash !== null;
 
 export const isComplete = (state: RunState): boolean => freshSteps(state).size === state.plan.steps.length;
 

@@ -4,6 +4,7 @@ import {
   agent,
   answer,
   contextView,
+  planRun,
   type Runtime,
   runSummary,
   type StepInput,
@@ -13,6 +14,7 @@ import { temporaryFile } from '../store/temporary-directory.ts';
 import {
   approve,
   approveNth,
+  createGate,
   draftPlan,
   never,
   reject,
@@ -319,5 +321,98 @@ describe('a plan run', () => {
       'writer: makes something new',
     ]);
     expect(text).toMatch(/^not proved, at most 10000 turns by the cap/);
+  });
+
+  it('a step can be run again with feedback, then only what depends on it and whose input has changed', async () => {
+    const file = temporaryFile();
+    const gate = createGate();
+    const calls: string[] = [];
+    const plan = planRun('build', {
+      steps: [
+        { id: 'design', agent: 'architect' },
+        { id: 'logo', agent: 'artist' },
+        { id: 'code', agent: 'developer', needs: ['design'] },
+        { id: 'page', agent: 'writer', needs: ['code', 'logo'] },
+        { id: 'wait', agent: 'tester', needs: ['page'] },
+      ],
+    });
+    const note =
+      (name: string, work: (feedback: number) => unknown): Work =>
+      ({ feedback }) => {
+        calls.push(name);
+        return work(feedback.length);
+      };
+    const runtime = await open({
+      file,
+      workflows: [plan],
+      agents: {
+        architect: note('design', (feedback) => `design ${feedback}`),
+        artist: note('logo', () => 'logo'),
+        // What it makes does not depend on the design: whoever depends on it alone need not run again.
+        developer: note('code', () => 'code'),
+        writer: note('page', () => 'page'),
+        tester: async ({ signal }) => {
+          calls.push('wait');
+          signal.throwIfAborted();
+          await gate.opened();
+          return 'tested';
+        },
+      },
+    });
+    const run = await runtime.start('build', null, { id: 'r' });
+    await expect.poll(() => calls.at(-1)).toBe('wait');
+    calls.length = 0;
+    expect(await run.send({ type: 'step.rerun', step: 'design', issues: ['too plain'] })).toMatchObject({
+      taken: true,
+    });
+    await expect.poll(() => calls).toEqual(['design', 'code']);
+    expect(await run.send({ type: 'step.rerun', step: 'nothing', issues: [] })).toMatchObject({
+      taken: false,
+    });
+    gate.open();
+    // The developer gave what it gave before, which no gate asked for: the run is not stalled by it.
+    expect((await run.result()).verdict).toBe('verified');
+    expect(calls).toEqual(['design', 'code']);
+    await runtime.close();
+    await expectReplays(file, [plan]);
+  });
+
+  it('B13: of steps side by side one that fails lets the others finish; then a person is asked', async () => {
+    const file = temporaryFile();
+    const gate = createGate();
+    let isMended = false;
+    const plan = planRun('group', {
+      steps: [
+        { id: 'one', group: 'both' },
+        { id: 'two', group: 'both' },
+        { id: 'join', needs: ['both'] },
+      ],
+      roles: { one: { attempts: 1 } },
+    });
+    const runtime = await open({
+      file,
+      workflows: [plan],
+      agents: {
+        one: () => (isMended ? 'one' : throwing()),
+        two: async () => {
+          await gate.opened();
+          return 'two';
+        },
+        join: ({ input }) => input.inputs,
+      },
+    });
+    const run = await runtime.start('group', null, { id: 'r' });
+    await expect.poll(() => run.context.get('agents.one.status')).toBe('failed');
+    expect((await run.state()).value).toBe('working');
+    gate.open();
+    await run.settled();
+    const [question] = await runtime.questions();
+    expect(question?.text).toBe('The step "one" failed: out of order');
+    expect(question?.options.map(({ id }) => id)).toEqual(['retry', 'stop', 'cancel']);
+    isMended = true;
+    await runtime.answer(question?.id ?? '', 'retry');
+    expect((await run.result()).output?.outputs['join']).toEqual({ one: 'one', two: 'two' });
+    await runtime.close();
+    await expectReplays(file, [plan]);
   });
 });
