@@ -58,9 +58,11 @@ export class Appender {
   readonly #work: WorkWriter;
   readonly #writeRun: (id: number, record: RunRecord) => void;
   readonly #values: ReturnType<typeof createValueWriter>;
-  readonly #insertRunTurn: Database.Statement<[number, number]>;
+  readonly #runTurns: RowInserter;
   readonly #selectTurn: Database.Statement<[string], number>;
   readonly #selectEnd: Database.Statement<[number, number, number], StreamEnd>;
+  /** What became of runs in this batch, by their integers. Written at its end: the last state of each is what counts. */
+  readonly #changedRuns = new Map<number, RunRecord>();
   /** Index of the turn in hand. */
   #current = 0;
 
@@ -72,7 +74,7 @@ export class Appender {
     this.#work = new WorkWriter(db, { actors: this.#actors, runs: this.#runs });
     this.#writeRun = createRunWriter(db);
     this.#values = createValueWriter(db);
-    this.#insertRunTurn = db.prepare('insert or ignore into run_turns (run, turn) values (?, ?)');
+    this.#runTurns = new RowInserter(db, 'insert or ignore into run_turns', ['run', 'turn']);
     this.#selectTurn = db.prepare<[string], number>('select turn from turns where id = ?').pluck();
     // Backwards from the end: what is asked for is nearly always among the last turns of its run.
     this.#selectEnd = db.prepare<[number, number, number], StreamEnd>(
@@ -98,6 +100,7 @@ export class Appender {
     }
     this.#flushRows();
     this.#work.flush();
+    this.#flushNames();
     for (const snapshot of snapshots) this.#keepSnapshot(snapshot);
     return { turns: recorded, head: { position, turn, chain, atMs } };
   }
@@ -106,7 +109,8 @@ export class Appender {
   restore({ calls, timers, runs }: OpenWork & { readonly runs: readonly RunRecord[] }): void {
     this.#work.take({ openedCalls: calls, openedTimers: timers, closedCalls: [], closedTimers: [] });
     this.#work.flush();
-    for (const run of runs) this.#writeRun(this.#runs.enter(run.id).id, run);
+    for (const run of runs) this.#changedRuns.set(this.#runs.enter(run.id).id, run);
+    this.#flushNames();
   }
 
   /**
@@ -131,6 +135,8 @@ export class Appender {
     this.#runs.forget();
     this.#events.reset();
     this.#turns.reset();
+    this.#runTurns.reset();
+    this.#changedRuns.clear();
     this.#work.reset();
   }
 
@@ -146,9 +152,10 @@ export class Appender {
     from: { readonly chain: string; readonly first: number },
   ): string {
     const digests: string[] = [];
-    for (const [index, event] of record.events.entries()) {
+    for (let index = 0; index < record.events.length; index += 1) {
+      const event = record.events[index];
       const texts = turn.events[index];
-      invariant(texts, 'a turn is recorded with all its events');
+      invariant(event && texts, 'a turn is recorded with all its events');
       const digest = rowDigest(event, texts);
       digests.push(digest);
       this.#appendEvent(event, texts, digest);
@@ -158,7 +165,7 @@ export class Appender {
     const last = from.first + turn.events.length - 1;
     this.#turns.add([record.turn, id, from.first, last, atMs, origin, by, cause, chain]);
     this.#work.take(record);
-    for (const run of turn.runs) this.#writeRun(this.#runs.enter(run.id).id, run);
+    for (const run of turn.runs) this.#changedRuns.set(this.#runs.enter(run.id).id, run);
     return chain;
   }
 
@@ -173,7 +180,7 @@ export class Appender {
     const run = this.#runs.enter(event.run);
     if (run.turn !== event.turn) {
       run.turn = event.turn;
-      this.#insertRunTurn.run(run.id, event.turn);
+      this.#runTurns.add([run.id, event.turn]);
     }
     this.#events.add([
       event.position,
@@ -226,5 +233,14 @@ export class Appender {
   #flushRows(): void {
     this.#events.flush();
     this.#turns.flush();
+    this.#runTurns.flush();
+  }
+
+  /** New names first: what became of a run is written into the row that has its name. */
+  #flushNames(): void {
+    this.#actors.flush();
+    this.#runs.flush();
+    for (const [id, run] of this.#changedRuns) this.#writeRun(id, run);
+    this.#changedRuns.clear();
   }
 }

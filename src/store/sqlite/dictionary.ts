@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3';
+import { RowInserter } from './row-inserter.ts';
 
 /** How many names one generation of the cache holds. */
 const GENERATION_SIZE = 100_000;
@@ -21,7 +22,7 @@ export interface Entry {
  */
 export class Dictionary {
   readonly #select: Database.Statement<[string], number>;
-  readonly #insert: Database.Statement<[number, string]>;
+  readonly #rows: RowInserter;
   readonly #selectLast: Database.Statement<[], number | null>;
   #young = new Map<string, Entry>();
   #old = new Map<string, Entry>();
@@ -30,7 +31,7 @@ export class Dictionary {
   constructor(db: Database.Database, table: 'actors' | 'runs') {
     const name = table === 'actors' ? 'address' : 'name';
     this.#select = db.prepare<[string], number>(`select id from ${table} where ${name} = ?`).pluck();
-    this.#insert = db.prepare<[number, string]>(`insert into ${table} (id, ${name}) values (?, ?)`);
+    this.#rows = new RowInserter(db, `insert into ${table}`, ['id', name]);
     this.#selectLast = db.prepare<[], number | null>(`select max(id) from ${table}`).pluck();
   }
 
@@ -44,14 +45,22 @@ export class Dictionary {
     return id === undefined ? undefined : this.#keep(name, { id, version: UNKNOWN_VERSION, turn: 0 });
   }
 
-  /** The entry of a name, which is written down if it is new. Call it inside a transaction, and `forget` if that fails. */
+  /**
+   * The entry of a name, which is written down, when flushed, if it is new. Call it inside a transaction, and `forget` if that
+   * fails.
+   */
   enter(name: string): Entry {
     const known = this.#young.get(name) ?? this.find(name);
     if (known) return known;
     const id = (this.#lastId ?? this.#selectLast.get() ?? 0) + 1;
-    this.#insert.run(id, name);
+    this.#rows.add([id, name]);
     this.#lastId = id;
     return this.#keep(name, { id, version: 0, turn: 0 });
+  }
+
+  /** Writes down the names that are new. */
+  flush(): void {
+    this.#rows.flush();
   }
 
   /** Drops everything: after a failed transaction nobody knows which of it is in the file. */
@@ -59,10 +68,13 @@ export class Dictionary {
     this.#young = new Map();
     this.#old = new Map();
     this.#lastId = undefined;
+    this.#rows.reset();
   }
 
   #keep(name: string, entry: Entry): Entry {
     if (this.#young.size >= GENERATION_SIZE) {
+      // What leaves memory is looked up in the table.
+      this.flush();
       this.#old = this.#young;
       this.#young = new Map();
     }
