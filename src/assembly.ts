@@ -3,7 +3,7 @@ import { type Agent, agentOfCreator } from './actors/agent.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
 import { type Clock, createSystemClock } from './actors/clock.ts';
-import { type Command, toStimulus } from './actors/commands.ts';
+import { type Command, type CommandHeader, toStimulus } from './actors/commands.ts';
 import { createExecutors, type Executors } from './actors/executors.ts';
 import { Host, type Incoming, type Receipt } from './actors/host.ts';
 import { createIds } from './actors/ids.ts';
@@ -147,14 +147,14 @@ export class Assembly {
   /** Carries out a command of the host's, or of another process's. Resolves once it is in the log. */
   async execute(
     command: Command,
-    { by, id }: SendOptions = {},
+    { by, id, isFresh = false }: SendOptions & Pick<CommandHeader, 'isFresh'> = {},
     origin: 'host' | 'inbox' = 'host',
   ): Promise<Receipt> {
     if (this.#closing && origin === 'host')
       throw new RuntimeError('RUNTIME_CLOSED', { action: command.kind });
     if (command.kind === 'answer')
       return this.questions.answer(command, { ...(by && { by }), ...(id && { id }) }, origin);
-    const header = { id: id ?? this.#nextId(), origin, by: by ?? null };
+    const header = { id: id ?? this.#nextId(), origin, by: by ?? null, isFresh };
     const submitted = this.host.submit(await toStimulus(this.parts, command, header));
     return id === undefined ? submitted : this.#onceOnly(id, submitted);
   }
@@ -238,7 +238,7 @@ export class Assembly {
 
   /** For what came from agents and timers: nobody waits for it, so that nobody would hear of its failure. */
   #keep(incoming: Incoming): void {
-    this.host.keep(incoming).catch((error: unknown) => {
+    this.host.post(incoming, (error) => {
       // Of a run that is parked the host has warned.
       if (!isRuntimeError(error, 'RUN_PARKED'))
         this.warn(`A stimulus (${incoming.kind}) was refused: ${String(error)}`);

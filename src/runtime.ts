@@ -139,8 +139,10 @@ const toRuntime = (assembly: Assembly): Runtime => {
     if (assembly.isClosed) throw new RuntimeError('RUNTIME_CLOSED', { action });
   };
   return {
-    async start(workflow, ...[input, { id = uuid(), by } = {}]) {
-      await assembly.execute({ kind: 'start', workflow, run: id, input }, by === undefined ? {} : { by });
+    async start(workflow, ...[input, { id: given, by } = {}]) {
+      const id = given === undefined ? uuid() : given;
+      const options = { isFresh: given === undefined, ...(by !== undefined && { by }) };
+      await assembly.execute({ kind: 'start', workflow, run: id, input }, options);
       return runs.handle(id) as never; // Typed by the caller's workflow: the machine that was started is that workflow's.
     },
     worstCase: (workflow, input, options = {}) =>

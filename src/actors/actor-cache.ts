@@ -3,19 +3,23 @@ import type { RunRecord } from '../events/turn.ts';
 import type { ActorRecord } from './actor-record.ts';
 import type { System } from './workspace.ts';
 
+/** Changed in place: there is one use for every event. */
 interface Entry {
-  readonly record: ActorRecord | null;
+  record: ActorRecord | null;
   /** The version that a snapshot in the log covers. */
-  readonly storedVersion: number;
-  readonly touchedAtMs: number;
+  storedVersion: number;
+  touchedAtMs: number;
+  /** Which use of the cache was the last one of this actor. */
+  use: number;
 }
 
-/** The actors and runs in memory, as the log has them. The oldest use comes first. */
+/** The actors and runs in memory, as the log has them. */
 export class ActorCache implements System {
   readonly #actors = new Map<Address, Entry>();
   readonly #runs = new Map<string, RunRecord | null>();
   /** How many loaded actors each run has: its record leaves memory with the last of them. */
   readonly #loadedByRun = new Map<string, number>();
+  #uses = 0;
 
   get size(): number {
     return this.#actors.size;
@@ -33,19 +37,30 @@ export class ActorCache implements System {
     return this.#actors.get(address)?.storedVersion ?? 0;
   }
 
-  /** Takes in an actor, or that there is none, and moves it to the end of the line. */
+  /** Takes in an actor, or that there is none: its last use is now. */
   put(
     address: Address,
     record: ActorRecord | null,
-    at: { readonly storedVersion?: number; readonly touchedAtMs: number },
+    at: { readonly storedVersion?: number | undefined; readonly touchedAtMs: number },
   ): void {
-    const before = this.#actors.get(address);
-    if (before) this.#actors.delete(address);
-    else if (record) this.#loadedByRun.set(record.run, (this.#loadedByRun.get(record.run) ?? 0) + 1);
-    const storedVersion = at.storedVersion ?? before?.storedVersion ?? 0;
-    this.#actors.set(address, { record, storedVersion, touchedAtMs: at.touchedAtMs });
-    if (before && !before.record && record)
+    const { touchedAtMs, storedVersion } = at;
+    this.#uses += 1;
+    const entry = this.#actors.get(address);
+    if (record && !entry?.record)
       this.#loadedByRun.set(record.run, (this.#loadedByRun.get(record.run) ?? 0) + 1);
+    if (!entry) {
+      this.#actors.set(address, {
+        record,
+        storedVersion: storedVersion ?? 0,
+        touchedAtMs,
+        use: this.#uses,
+      });
+      return;
+    }
+    entry.record = record;
+    entry.storedVersion = storedVersion ?? entry.storedVersion;
+    entry.touchedAtMs = touchedAtMs;
+    entry.use = this.#uses;
   }
 
   putRun(id: string, run: RunRecord | null): void {
@@ -75,16 +90,19 @@ export class ActorCache implements System {
   }
 
   /** Those that may leave memory: unused since `beforeMs`, ended, or too many. Oldest use first. */
-  *leaving(
+  leaving(
     beforeMs: number,
     sizeMax: number,
-  ): Generator<{ readonly address: Address; readonly record: ActorRecord | null }> {
-    let surplus = this.#actors.size - sizeMax;
-    for (const [address, { record, touchedAtMs }] of this.#actors) {
-      if (surplus <= 0 && touchedAtMs >= beforeMs) return;
-      surplus -= 1;
-      yield { address, record };
-    }
+  ): readonly { readonly address: Address; readonly record: ActorRecord | null }[] {
+    const surplus = this.#actors.size - sizeMax;
+    const entries = [...this.#actors];
+    // They are put in order here and not with every use: actors leave in thousands, or not for a long time.
+    const candidates =
+      surplus > 0 ? entries : entries.filter(([, { touchedAtMs }]) => touchedAtMs < beforeMs);
+    candidates.sort(([, one], [, other]) => one.use - other.use);
+    return candidates
+      .filter(([, { touchedAtMs }], index) => index < surplus || touchedAtMs < beforeMs)
+      .map(([address, { record }]) => ({ address, record }));
   }
 
   *entries(): Generator<{ readonly record: ActorRecord; readonly storedVersion: number }> {

@@ -287,7 +287,7 @@ export const without = <Value>(
   id: string,
 ): Record<string, Value> => {
   const rest: Record<string, Value> = {};
-  // An object with one member left out by destructuring costs five times as much.
-  for (const [key, value] of Object.entries(values)) if (key !== id) rest[key] = value;
+  // An object with one member left out by destructuring costs five times as much, and pairs of key and value twice.
+  for (const key of Object.keys(values)) if (key !== id) rest[key] = values[key] as Value; // It is one of its keys.
   return rest;
 };

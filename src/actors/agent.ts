@@ -153,8 +153,13 @@ const createSlots = (concurrency: number): Slots => {
         state = 'working';
         begin();
       };
-      waiting.add(enter);
-      next();
+      if (taken < concurrency && waiting.size === 0) {
+        taken += 1;
+        enter();
+      } else {
+        waiting.add(enter);
+        next();
+      }
       return () => {
         if (state === 'working') taken -= 1;
         else waiting.delete(enter);

@@ -97,7 +97,14 @@ class Audience<T> {
   }
 
   next(value: T): void {
-    for (const subscriber of this.#subscribers) this.#call(() => subscriber.next(value));
+    for (const subscriber of this.#subscribers) {
+      // Not by way of `#call`: this runs for every event and every subscriber.
+      try {
+        subscriber.next(value);
+      } catch (error) {
+        this.#onFault(error);
+      }
+    }
   }
 
   complete(): void {

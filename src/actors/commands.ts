@@ -33,6 +33,8 @@ export interface CommandHeader {
   readonly id: string;
   readonly origin: 'host' | 'inbox';
   readonly by: string | null;
+  /** The run that the command starts has an id which was made for it, here and now. */
+  readonly isFresh?: boolean;
 }
 
 export interface CommandPorts {
@@ -45,7 +47,7 @@ export interface CommandPorts {
 export const toStimulus = async (
   ports: CommandPorts,
   command: Exclude<Command, { kind: 'answer' }>,
-  header: CommandHeader,
+  { isFresh = false, ...header }: CommandHeader,
 ): Promise<Incoming> => {
   checkText('id', header.id, NAME_LENGTH_MAX);
   if (header.by !== null) checkText('by', header.by, NAME_LENGTH_MAX);
@@ -67,6 +69,7 @@ export const toStimulus = async (
         workflow: definition.name,
         version: definition.version,
         input,
+        isFresh,
       };
     }
     case 'send': {

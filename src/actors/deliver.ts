@@ -1,3 +1,4 @@
+import type { EventObject } from 'xstate';
 import { RuntimeError } from '../errors.ts';
 import { runOf } from '../events/address.ts';
 import { during } from '../events/delivery.ts';
@@ -6,7 +7,7 @@ import { encodeOwn } from '../events/encode-own.ts';
 import type { Address } from '../events/event.ts';
 import { failureOf } from '../events/failure.ts';
 import { joined, plain } from '../events/join.ts';
-import type { Failure, JsonObject } from '../events/json.ts';
+import type { Failure, Json, JsonObject } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { isReservedType, SYSTEM_TYPE_VERSION, TYPE } from '../events/vocabulary.ts';
 import { invariant } from '../invariant.ts';
@@ -18,6 +19,7 @@ import { received } from './receive.ts';
 import type { Definition, Registry } from './registry.ts';
 import type { Outcome } from './stimulus.ts';
 import type { Row, Workspace } from './workspace.ts';
+import type { Step } from './xstate-adapter.ts';
 
 /** One message on its way to one actor, within a turn. */
 export type Delivery = {
@@ -109,6 +111,12 @@ const numbered = (key: 'call' | 'timer', name: string, generation: number): Enco
         ['timer', plain(name)],
       ]);
 
+/** The same with what the agent answered, which is not encoded again. */
+const answerOf = (call: string, generation: number, output: Encoded): Encoded => ({
+  value: { call, generation, output: output.value },
+  json: `{"call":${JSON.stringify(call)},"generation":${generation},"output":${output.json}}`,
+});
+
 const toRow = (
   { from, causedBy }: Pick<Delivery, 'from' | 'causedBy'>,
   type: string,
@@ -144,11 +152,7 @@ const deliverAnswer = (
   const { call, generation, outcome } = message;
   const isDone = 'output' in outcome;
   const data = isDone
-    ? joined([
-        ['call', plain(call)],
-        ['generation', plain(generation)],
-        ['output', outcome.output],
-      ])
+    ? answerOf(call, generation, outcome.output)
     : encodeOwn({ call, error: outcome.failure, generation }, 'answer');
   const row = toRow(message, isDone ? TYPE.callDone : TYPE.callFailed, data);
   if (record.status !== 'active' || record.waits.calls[call] !== generation) {
@@ -226,7 +230,7 @@ const start = (desk: Desk, message: Delivery & { kind: 'start' }): Delivered => 
     from,
     causedBy,
   };
-  return step(desk, unborn, { row, definition, run: () => definition.behavior.initial(input.value) });
+  return step(desk, unborn, { row, definition, input: input.value });
 };
 
 /** What `move` needs of a message: what its row will say. */
@@ -240,19 +244,25 @@ const move = (desk: Desk, record: ActorRecord, { type, data, from, causedBy }: M
   const typeVersion = isReservedType(type)
     ? SYSTEM_TYPE_VERSION
     : (definition.workflow.options.eventVersions?.[type] ?? 1);
-  const { snapshot } = record;
-  invariant(snapshot, 'an active actor has a state');
+  invariant(record.snapshot, 'an active actor has a state');
   const row: Row = { kind: 'message', type, typeVersion, data, from, causedBy };
-  return step(desk, base, { row, definition, run: () => definition.behavior.step(snapshot, event) });
+  return step(desk, base, { row, definition, event });
 };
 
 const NO_OUTPUT = plain(null);
 
-interface StepPlan {
-  readonly row: Row;
-  readonly definition: Definition;
-  readonly run: () => ReturnType<Definition['behavior']['step']>;
-}
+/** A step to be taken: with its first input, or with an event. */
+type StepPlan = { readonly row: Row; readonly definition: Definition } & (
+  | { readonly input: Json; readonly event?: never }
+  | { readonly event: EventObject }
+);
+
+const taken = ({ snapshot }: ActorRecord, plan: StepPlan): Step => {
+  const { behavior } = plan.definition;
+  if (plan.event === undefined) return behavior.initial(plan.input);
+  invariant(snapshot, 'an active actor has a state');
+  return behavior.step(snapshot, plan.event);
+};
 
 /** Runs a machine's step. Whatever it throws fails its actor, never the turn. */
 const step = (desk: Desk, base: ActorRecord, plan: StepPlan): Delivered => {
@@ -263,7 +273,7 @@ const step = (desk: Desk, base: ActorRecord, plan: StepPlan): Delivered => {
   let output: Encoded;
   try {
     const at = { self: base.address, parent: base.parent, from: row.from, atMs: work.atMs };
-    const stepped = during(at, plan.run);
+    const stepped = during(at, () => taken(base, plan));
     if (stepped.next === base.snapshot && stepped.requests.length === 0 && !isReservedType(row.type)) {
       return undelivered(desk, base, { to: base.address, row, reason: 'not taken in this state' });
     }

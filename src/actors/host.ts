@@ -58,6 +58,8 @@ interface Processed {
   readonly result: Exclude<TurnResult, { kind: 'needs' }>;
 }
 
+const ignore = (): void => undefined;
+
 /** A batch closes when the queue is empty, at this many turns, or after this time. */
 const BATCH_TURNS_MAX = 1_000;
 const BATCH_MS_MAX = 50;
@@ -106,6 +108,12 @@ export class Host {
     // What is not committed any more is still open in the log, and comes again with the next runtime.
     if (this.#fault || this.#state === 'closed') return new Promise(() => undefined);
     return new Promise((resolve, reject) => this.#enqueue({ incoming, kept: true, resolve, reject }));
+  }
+
+  /** The same for what nobody waits for: only that it was refused is told. */
+  post(incoming: Incoming, refused: (error: unknown) => void): void {
+    if (this.#fault || this.#state === 'closed') return;
+    this.#enqueue({ incoming, kept: true, resolve: ignore, reject: refused });
   }
 
   /** Commits what waits, stores what is loaded, and takes nothing more. */

@@ -66,8 +66,8 @@ export class Memory {
   /** What a batch changed is committed now. */
   move(head: Head, atMs: number): void {
     for (const [address, record] of head.actors) {
-      const stored = this.#isDue(record) ? { storedVersion: record.version } : {};
-      this.cache.put(address, record, { touchedAtMs: atMs, ...stored });
+      const storedVersion = this.#isDue(record) ? record.version : undefined;
+      this.cache.put(address, record, { touchedAtMs: atMs, storedVersion });
     }
     for (const [id, run] of head.runs) this.cache.putRun(id, run);
   }
@@ -91,12 +91,12 @@ export class Memory {
   /** If there are too many, those that were not used for the longest time leave. */
   async makeRoom(): Promise<void> {
     if (this.cache.size <= this.#limits.loaded) return;
-    await this.#release([...this.cache.leaving(0, Math.floor(this.#limits.loaded * 0.9))]);
+    await this.#release(this.cache.leaving(0, Math.floor(this.#limits.loaded * 0.9)));
   }
 
   /** Those that were not used for some time leave. */
   async releaseIdle(nowMs: number): Promise<void> {
-    await this.#release([...this.cache.leaving(nowMs - this.#limits.idleMs, this.#limits.loaded)]);
+    await this.#release(this.cache.leaving(nowMs - this.#limits.idleMs, this.#limits.loaded));
   }
 
   async storeAll(): Promise<void> {

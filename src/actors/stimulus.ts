@@ -26,6 +26,8 @@ export type Stimulus = Header &
         readonly workflow: string;
         readonly version: number;
         readonly input: Encoded;
+        /** Its id was made for this very start: no log can have a run of that name. */
+        readonly isFresh?: boolean;
       }
     | {
         readonly kind: 'message';

@@ -81,37 +81,35 @@ export const createKernel = ({
     end: Pick<Ending, 'reason' | 'verdict'>,
   ): TurnResult => {
     const work = new Workspace(system, stimulus);
-    return finished(work, endRun(work, { registry, stimulus, ...end }));
-  };
-
-  const orNeeds = (turn: () => TurnResult): TurnResult => {
     try {
-      return turn();
+      return finished(work, endRun(work, { registry, stimulus, ...end }));
     } catch (error) {
-      if (error instanceof NotLoaded) return { kind: 'needs', actors: [error.address] };
-      throw error;
+      return orNeeds(error);
     }
   };
 
   return {
-    turn: (system, stimulus) =>
-      orNeeds(() => {
-        try {
-          return attempt(system, stimulus);
-        } catch (error) {
-          if (!isRuntimeError(error, 'TURN_TOO_LONG')) throw error;
-          if (stimulus.kind === 'start') return { kind: 'refused', error };
-          return giveUp(system, stimulus, { reason: error.message, verdict: 'exhausted' });
-        }
-      }),
+    turn: (system, stimulus) => {
+      try {
+        return attempt(system, stimulus);
+      } catch (error) {
+        if (!isRuntimeError(error, 'TURN_TOO_LONG')) return orNeeds(error);
+        if (stimulus.kind === 'start') return { kind: 'refused', error };
+        return giveUp(system, stimulus, { reason: error.message, verdict: 'exhausted' });
+      }
+    },
     park: (system, stimulus, fault) =>
-      orNeeds(() =>
-        giveUp(system, stimulus, {
-          reason: `a fault of the runtime: ${failureOf(fault).message}`,
-          verdict: 'failed',
-        }),
-      ),
+      giveUp(system, stimulus, {
+        reason: `a fault of the runtime: ${failureOf(fault).message}`,
+        verdict: 'failed',
+      }),
   };
+};
+
+/** What a turn was left with, unless it was a fault. */
+const orNeeds = (error: unknown): TurnResult => {
+  if (error instanceof NotLoaded) return { kind: 'needs', actors: [error.address] };
+  throw error;
 };
 
 const finished = (work: Workspace, delivered: Delivered): TurnResult => {
@@ -140,7 +138,7 @@ const deliverAll = (
 const refuse = (work: Workspace, stimulus: Stimulus, registry: Registry): RuntimeError | undefined => {
   switch (stimulus.kind) {
     case 'start':
-      return work.run(stimulus.run) === null
+      return stimulus.isFresh || work.run(stimulus.run) === null
         ? undefined
         : new RuntimeError('RUN_EXISTS', { run: stimulus.run });
     case 'end':

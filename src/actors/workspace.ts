@@ -31,7 +31,8 @@ export interface Row {
   readonly causedBy: number | null;
 }
 
-const NO_RUNS: readonly RunRecord[] = [];
+/** What a turn has none of: most turns have only a few of all the things that a turn may have. */
+const NONE: readonly never[] = [];
 
 /** A turn in the making: what it changed, on top of a system that it leaves as it is. */
 export class Workspace {
@@ -40,11 +41,11 @@ export class Workspace {
   readonly #system: System;
   readonly #stimulus: Stimulus;
   readonly #events: NewEvent[] = [];
-  readonly #openedCalls: Turn['openedCalls'][number][] = [];
-  readonly #closedCalls: Turn['closedCalls'][number][] = [];
-  readonly #openedTimers: Turn['openedTimers'][number][] = [];
-  readonly #closedTimers: Turn['closedTimers'][number][] = [];
-  readonly #changedRuns = new Set<string>();
+  #openedCalls: Turn['openedCalls'][number][] | undefined;
+  #closedCalls: Turn['closedCalls'][number][] | undefined;
+  #openedTimers: Turn['openedTimers'][number][] | undefined;
+  #closedTimers: Turn['closedTimers'][number][] | undefined;
+  #changedRuns: Set<string> | undefined;
 
   constructor(system: System, stimulus: Stimulus) {
     this.#system = system;
@@ -70,6 +71,7 @@ export class Workspace {
   /** Records that a run began or ended. */
   putRun(run: RunRecord): void {
     this.runs.set(run.id, run);
+    this.#changedRuns ??= new Set();
     this.#changedRuns.add(run.id);
   }
 
@@ -99,35 +101,51 @@ export class Workspace {
   }
 
   openCall(call: Turn['openedCalls'][number]): void {
+    this.#openedCalls ??= [];
     this.#openedCalls.push(call);
   }
 
   /** A call that was opened in this very turn never existed for anyone else. */
   closeCall(actor: Address, call: string, generation: number): void {
-    const opened = this.#openedCalls.findIndex(
+    const opened = this.#openedCalls?.findIndex(
       (open) => open.actor === actor && open.call === call && open.generation === generation,
     );
-    if (opened === -1) this.#closedCalls.push({ actor, call, generation });
-    else this.#openedCalls.splice(opened, 1);
+    if (opened !== undefined && opened !== -1) {
+      this.#openedCalls?.splice(opened, 1);
+      return;
+    }
+    this.#closedCalls ??= [];
+    this.#closedCalls.push({ actor, call, generation });
   }
 
   openTimer(timer: Turn['openedTimers'][number]): void {
+    this.#openedTimers ??= [];
     this.#openedTimers.push(timer);
   }
 
   closeTimer(actor: Address, timer: string, generation: number): void {
-    const opened = this.#openedTimers.findIndex(
+    const opened = this.#openedTimers?.findIndex(
       (open) => open.actor === actor && open.timer === timer && open.generation === generation,
     );
-    if (opened === -1) this.#closedTimers.push({ actor, timer, generation });
-    else this.#openedTimers.splice(opened, 1);
+    if (opened !== undefined && opened !== -1) {
+      this.#openedTimers?.splice(opened, 1);
+      return;
+    }
+    this.#closedTimers ??= [];
+    this.#closedTimers.push({ actor, timer, generation });
   }
 
   /** The turn to be committed, or undefined if nothing came of the stimulus. Counts it for each run that it touched. */
   finish(): Turn | undefined {
     if (this.#events.length === 0) return undefined;
-    const counted = new Set<string>();
-    for (const { run } of this.#events) if (!counted.has(run)) this.#countTurn(run, counted);
+    const [first] = this.#events;
+    invariant(first, 'the turn has events');
+    this.#countTurn(first.run);
+    // Nearly all turns stay within one run.
+    if (this.#events.some(({ run }) => run !== first.run)) {
+      for (const run of new Set(this.#events.map((event) => event.run)))
+        if (run !== first.run) this.#countTurn(run);
+    }
     const { id, atMs, origin, by, cause } = this.#stimulus;
     return {
       id,
@@ -136,19 +154,17 @@ export class Workspace {
       by,
       cause,
       events: this.#events,
-      openedCalls: this.#openedCalls,
-      closedCalls: this.#closedCalls,
-      openedTimers: this.#openedTimers,
-      closedTimers: this.#closedTimers,
-      runs:
-        this.#changedRuns.size === 0
-          ? NO_RUNS
-          : [...this.#changedRuns].flatMap((changed) => this.runs.get(changed) ?? []),
+      openedCalls: this.#openedCalls ?? NONE,
+      closedCalls: this.#closedCalls ?? NONE,
+      openedTimers: this.#openedTimers ?? NONE,
+      closedTimers: this.#closedTimers ?? NONE,
+      runs: this.#changedRuns
+        ? [...this.#changedRuns].flatMap((changed) => this.runs.get(changed) ?? [])
+        : NONE,
     };
   }
 
-  #countTurn(id: string, counted: Set<string>): void {
-    counted.add(id);
+  #countTurn(id: string): void {
     const run = this.run(id);
     invariant(run, 'the run of an actor exists');
     this.runs.set(id, { ...run, turns: run.turns + 1 });
