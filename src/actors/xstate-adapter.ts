@@ -5,6 +5,7 @@ import type { StateValue } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
 import { invariant } from '../invariant.ts';
 import { INVOKE, LEAVE, lowerMachine } from './lower-machine.ts';
+import { type CollectedAction, createPlainStep, refuseSpawn } from './plain-step.ts';
 
 /** A machine's state as XState has it. Only this file looks inside. */
 export type Snapshot = AnyMachineSnapshot;
@@ -67,24 +68,22 @@ export interface PersistedSnapshot {
   readonly nodes?: readonly string[];
 }
 
-/** An action as XState hands it to an executor. */
-interface CollectedAction {
-  readonly type: string;
-  readonly params: unknown;
-}
-
 export const adaptMachine = (machine: AnyStateMachine): Behavior => {
   const lowered = lowerMachine(machine);
   const collector = createCollector(lowered);
+  /** The first step, if it is the same for all actors of the machine. */
+  let first: Step | undefined;
   const descriptors = lowered.events.filter((type) => !type.startsWith('xstate.'));
   return {
     initial(input) {
+      if (first) return first;
       const step = collector.collect((scope) => lowered.getInitialSnapshot(scope, input));
       // XState puts what was thrown at the start into the snapshot in place of throwing it.
       if (step.next.status === 'error') throw step.next.error;
+      if (hasOneBeginning(lowered)) first = step;
       return step;
     },
-    step: (snapshot, event) => collector.collect((scope) => lowered.transition(snapshot, event, scope)),
+    step: (snapshot, event) => collector.step(snapshot, event),
     persist,
     restore: (persisted) => collector.restore(persisted),
     accepts: (type) => descriptors.some((descriptor) => matches(type, descriptor)),
@@ -115,17 +114,21 @@ const createCollector = (machine: AnyStateMachine) => {
   const asScope = scope as unknown as Parameters<AnyStateMachine['transition']>[2];
   const byId = new Map(nodesIn(machine.root).map((node) => [node.id, node]));
   const nodesOf = (ids: readonly string[]) => ids.flatMap((id) => byId.get(id) ?? []);
+  const takePlainStep = createPlainStep(machine, asScope);
+  const collect = (step: (collecting: typeof asScope) => Snapshot): Step => {
+    // Fresh before each step, or a step that throws would leave its actions to the next actor.
+    actions = [];
+    const next = step(asScope);
+    for (const _ in next.children) refuseSpawn();
+    return { next, requests: toRequests(actions) };
+  };
   return {
-    collect(step: (collecting: typeof asScope) => Snapshot): Step {
-      // Fresh before each step, or a step that throws would leave its actions to the next actor.
-      actions = [];
-      const next = step(asScope);
-      for (const _ in next.children) {
-        throw new Error(
-          'spawn() inside assign cannot be made durable: emit(startActor({ id, machine, input })) instead.',
-        );
-      }
-      return { next, requests: actions.length === 0 ? NO_REQUESTS : actions.flatMap(toRequest) };
+    collect,
+    step(snapshot: Snapshot, event: EventObject): Step {
+      const plain = takePlainStep(snapshot, event);
+      return plain
+        ? { next: plain.next, requests: toRequests(plain.actions) }
+        : collect((collecting) => machine.transition(snapshot, event, collecting));
     },
     restore(persisted: PersistedSnapshot): Snapshot {
       const { history, nodes, ...rest } = persisted;
@@ -148,7 +151,23 @@ const nodesIn = (node: AnyStateMachine['root']): readonly AnyStateMachine['root'
   ...Object.values(node.states).flatMap(nodesIn),
 ];
 
+/** Whether nothing in a machine's beginning looks at its input: neither its context nor an action. */
+const hasOneBeginning = ({ config, root }: AnyStateMachine): boolean => {
+  if (typeof config.context === 'function' || root.type !== 'compound' || root.entry.length > 0) return false;
+  const [leaf] = root.initial.target ?? [];
+  return (
+    leaf?.type === 'atomic' &&
+    leaf.parent === root &&
+    [root.initial.actions, leaf.entry, root.always ?? [], leaf.always ?? []].every(
+      ({ length }) => length === 0,
+    )
+  );
+};
+
 const NO_REQUESTS: readonly Request[] = [];
+
+const toRequests = (actions: readonly CollectedAction[]): readonly Request[] =>
+  actions.length === 0 ? NO_REQUESTS : actions.flatMap(toRequest);
 
 const toRequest = ({ type, params }: CollectedAction): readonly Request[] => {
   switch (type) {
