@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   type AnyActorRef,
   type AnyMachineSnapshot,
+  type AnyStateMachine,
   type AnyTransitionDefinition,
   createActor,
   type EventObject,
@@ -12,9 +13,12 @@ import {
   SimulatedClock,
   transition,
 } from 'xstate';
+import { lowerMachine } from '../../src/actors/lower-machine.ts';
+import { createPlainStep } from '../../src/actors/plain-step.ts';
 import { adaptMachine, type Request, type Step } from '../../src/actors/xstate-adapter.ts';
 import type { Workflow } from '../../src/machines/workflow.ts';
 import {
+  anyFlatMachine,
   anyMachine,
   buildWorkflows,
   EVENTS,
@@ -468,6 +472,17 @@ describe('a machine under the kernel', () => {
     },
   );
 
+  test('does so if it is flat, too', PATIENT, async () => {
+    await fc.assert(
+      fc.asyncProperty(anyFlatMachine, anyMoves, async (sketch, moves) => {
+        const calls: LiveCall[] = [];
+        const workflows = buildWorkflows(sketch, (call) => calls.push(call));
+        await compare(workflows, workflows, { moves, calls });
+      }),
+      { numRuns: CASES / 2 },
+    );
+  });
+
   test.each<[what: string, change: (state: StateSketch) => StateSketch]>([
     ['drops exit actions', (state) => ({ ...state, exit: [] })],
     ['drops entry actions', (state) => ({ ...state, entry: [] })],
@@ -529,27 +544,63 @@ const everywhere = (
 describe('a rewritten machine', () => {
   // Method: the same events, some of which the runtime alone may send, once to the rewritten machine and once to the original
   // by way of `transition`, which XState exports for this. States and what they ask for must be the same, step by step.
-  test(
-    'goes the same way, and asks for the same, as the original one in the hands of transition()',
+  test.each([
+    ['any', anyMachine, false],
+    ['a flat', anyFlatMachine, true],
+  ] as const)(
+    '(%s one) goes the same way, and asks for the same, as the original one in the hands of transition()',
     PATIENT,
-    () => {
+    (_which, machines, areFlat) => {
+      const steps = { all: 0, plain: 0, moved: 0 };
       fc.assert(
         fc.property(
-          anyMachine,
+          machines,
           fc.array(fc.nat(99), { minLength: 4, maxLength: 8, size: 'max' }),
           (sketch, choices) => {
             const [main] = buildWorkflows(sketch, () => undefined);
             if (!main) throw new Error('A sketch has a main machine.');
-            compareSteps(main, choices);
+            compareSteps(main, choices, steps);
           },
         ),
-        { numRuns: CASES / 4 },
+        { numRuns: areFlat ? CASES : CASES / 4 },
       );
+      // Else the comparison would say little of the shorter way.
+      if (!areFlat) return;
+      expect(steps.plain / steps.all).toBeGreaterThan(PLAIN_MIN);
+      expect(steps.moved / steps.all).toBeGreaterThan(MOVED_MIN);
     },
   );
 });
 
-const compareSteps = ({ machine }: Workflow, choices: readonly number[]): void => {
+/** Shares of the steps of flat machines: those that go the shorter way, and those of them that lead to another state. */
+const PLAIN_MIN = 0.3;
+const MOVED_MIN = 0.03;
+
+const nodesIn = (node: AnyStateMachine['root']): readonly AnyStateMachine['root'][] => [
+  node,
+  ...Object.values(node.states).flatMap(nodesIn),
+];
+
+/** Whether a step is one that does not go through XState. */
+const createPlainCheck = (machine: AnyStateMachine) => {
+  const lowered = lowerMachine(machine);
+  const self = createActor(lowered);
+  // What is read of a scope by an action that only asks for something.
+  const take = createPlainStep(lowered, { self, system: self.system } as never);
+  const own = new Map(nodesIn(lowered.root).map((node) => [node.id, node]));
+  return (snapshot: AnyMachineSnapshot, event: EventObject) => {
+    const { _nodes: nodes } = snapshot;
+    const same = { ...snapshot, _nodes: nodes.flatMap(({ id }) => own.get(id) ?? []), machine: lowered };
+    return take(same as AnyMachineSnapshot, event);
+  };
+};
+
+const compareSteps = (
+  { machine }: Workflow,
+  choices: readonly number[],
+  steps: { all: number; plain: number; moved: number },
+): void => {
+  const plainStep = createPlainCheck(machine);
   const behavior = adaptMachine(machine);
   const events = eventsFor(machine.events);
   let ours = attempt(() => behavior.initial(null));
@@ -568,6 +619,10 @@ const compareSteps = ({ machine }: Workflow, choices: readonly number[]): void =
     const { step: before } = ours;
     const { step: beforeTheirs } = theirs;
     ours = attempt(() => behavior.step(before.next, event));
+    const plain = 'step' in ours ? plainStep(before.next, event) : undefined;
+    steps.all += 1;
+    if (plain) steps.plain += 1;
+    if (plain && plain.next.value !== before.next.value) steps.moved += 1;
     theirs = attempt(() => toStep(transition(machine, beforeTheirs.next, event)));
     // How the kernel knows that an event was not taken.
     if ('step' in ours && 'step' in theirs) {
