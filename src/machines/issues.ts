@@ -80,8 +80,12 @@ const PASSING: readonly RegExp[] = [
 
 const normalised = (text: string): string =>
   PASSING.reduce((rest, passing) => rest.replace(passing, ' '), text.toLowerCase())
-    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    // Marks are vowels in some scripts.
+    .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim();
+
+const byGravity = (one: Issue, other: Issue): number =>
+  SEVERITIES.indexOf(other.severity) - SEVERITIES.indexOf(one.severity);
 
 /** What a pass of a gate found out about the run's issues. */
 export const noteIssues = (
@@ -90,7 +94,8 @@ export const noteIssues = (
   { gate, pass }: { readonly gate: string; readonly pass: number },
 ): IssueRegistry => {
   const next: Record<string, IssueRecord> = {};
-  const now = new Map(found.map((issue) => [issue.fingerprint, issue]));
+  // Of several that are the same, the gravest counts, whatever their order.
+  const now = new Map([...found].sort(byGravity).map((issue) => [issue.fingerprint, issue]));
   for (const [key, record] of Object.entries(registry)) {
     const isGone = record.gate === gate && record.status === 'open' && !now.has(key);
     next[key] = isGone ? { ...record, status: 'resolved', inRow: 0 } : record;
