@@ -13,6 +13,7 @@ import {
   type Attempt,
   answerOf,
   BACKOFF_MAX_MS,
+  cutShort,
   type Envelope,
   NO_BUDGET,
   personAnswer,
@@ -116,6 +117,7 @@ const setupAgent = setup({
       context.attempt < context.attempts &&
       context.current !== null &&
       usedUp(context.current.request.budget, context.spent) === undefined,
+    hasAttemptsLeft: ({ context }) => context.attempt < context.attempts,
     hasNoBudget: ({ context }) =>
       context.current !== null && usedUp(context.current.request.budget, NOTHING_SPENT) !== undefined,
     isRefused: (_, { refused }: { refused: string | undefined }) => refused !== undefined,
@@ -279,6 +281,15 @@ export const agentMachine = setupAgent.createMachine({
     attemptFailed: {
       always: [
         { guard: 'mayTryAgain', target: 'backingOff' },
+        {
+          guard: 'hasAttemptsLeft',
+          target: 'deciding',
+          actions: [
+            { type: 'noteFailure', params: ({ context }) => cutShort(context.failure ?? NO_BUDGET) },
+            'giveUp',
+            { type: 'rest', params: 'failed' },
+          ],
+        },
         { target: 'deciding', actions: ['giveUp', { type: 'rest', params: 'failed' }] },
       ],
     },

@@ -2,7 +2,7 @@ import type { Failure, Json } from '../events/json.ts';
 import { addSpent } from '../events/usage.ts';
 import { startActor } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
-import type { AgentReply, WorkRequest } from './agent-work.ts';
+import { type AgentReply, NO_BUDGET, type WorkRequest } from './agent-work.ts';
 import { judge } from './gates.ts';
 import { compareArtifact, noteIssues } from './issues.ts';
 import { budgetLeft, type LimitName, type MetLimit, metLimit } from './limits.ts';
@@ -170,7 +170,7 @@ const endStep = (state: RunState, step: Step): Outcome => {
 const failStep = (state: RunState, id: string, { message: reason, code }: Omit<Failure, 'name'>): Outcome => {
   const failed = withStep(state, id, { status: 'failed' });
   const message: RunMessage = { type: 'step.failed', step: id, reason };
-  const met = code === 'BUDGET_USED_UP' ? budgetMet(failed) : undefined;
+  const met = code === NO_BUDGET.code ? budgetMet(failed) : undefined;
   return halted(
     failed,
     [message],
@@ -202,9 +202,11 @@ const endGate = (state: RunState, step: Step): Outcome => {
   }
   // Nobody has looked at it, so that there is nothing to correct.
   if (verdict.absent.length > 0 && verdict.issues.length === 0 && verdict.rejections.length === 0) {
-    const reasons = Object.values(before.failures).map(({ message }) => message);
-    const message = `no review by ${verdict.absent.join(', ')}: ${reasons.join('; ')}`;
-    return failStep(noted, step.id, { message });
+    const failures = Object.values(before.failures);
+    const reasons = failures.map(({ message }) => message).join('; ');
+    const code = failures.find((failure) => failure.code === NO_BUDGET.code)?.code;
+    const message = `no review by ${verdict.absent.join(', ')}: ${reasons}`;
+    return failStep(noted, step.id, { message, ...(code !== undefined && { code }) });
   }
   const rejected = withStep(noted, step.id, { status: 'waiting', rejections: pass });
   const messages: RunMessage[] = [
