@@ -62,10 +62,11 @@ const begin = (state: RunState, step: Step): Outcome => {
     answers: {},
     failures: {},
     seen: before.feedback.length,
+    // A run that failed or was taken back has made nothing: what stood before it is in the history already.
     history:
-      before.hash === null
-        ? before.history
-        : [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.seen) }],
+      before.status === 'done'
+        ? [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.heeded) }]
+        : before.history,
   });
   const missing = workers.filter((role) => !state.started.includes(role));
   const messages = workers.map((role) =>
@@ -141,27 +142,30 @@ const endStep = (state: RunState, step: Step): Outcome => {
   if (failure) return failStep(state, step.id, failure);
   const output = before.answers[role]?.output ?? null;
   const hash = hashOf(output);
-  const fate = before.hashes.length === 0 ? 'new' : compareArtifact(before.hashes, hash);
+  const fate = compareArtifact(before.hashes, hash);
+  // One that ran again only because others had changed was not asked for anything else than before.
+  const isCorrection = before.seen > before.heeded;
+  const isUnchanged = isCorrection && fate === 'unchanged';
+  const isOscillating = isCorrection && fate === 'oscillating';
   const done = withStep(state, step.id, {
     status: 'done',
     output,
     hash,
     hashes: [...before.hashes, hash],
+    heeded: before.seen,
   });
   const counted: RunState = {
     ...done,
-    unchanged: done.unchanged + (fate === 'unchanged' ? 1 : 0),
-    oscillations: done.oscillations + (fate === 'oscillating' ? 1 : 0),
+    unchanged: done.unchanged + (isUnchanged ? 1 : 0),
+    oscillations: done.oscillations + (isOscillating ? 1 : 0),
   };
   const messages: RunMessage[] = [
     { type: 'step.done', step: step.id, run: before.runs, hash, fate },
     { type: 'context.set', to: `./${CONTEXT_ID}`, path: ['agents', role, 'outputs', step.id], value: output },
   ];
   const met = metLimit(counted.limits, {
-    ...(fate === 'unchanged' && { unchanged: { used: counted.unchanged, evidence: [step.id, hash] } }),
-    ...(fate === 'oscillating' && {
-      oscillations: { used: counted.oscillations, evidence: [step.id, hash] },
-    }),
+    ...(isUnchanged && { unchanged: { used: counted.unchanged, evidence: [step.id, hash] } }),
+    ...(isOscillating && { oscillations: { used: counted.oscillations, evidence: [step.id, hash] } }),
   });
   return met ? halted(counted, messages, haltOf(met, step.id)) : { state: counted, messages };
 };
@@ -197,7 +201,13 @@ const endGate = (state: RunState, step: Step): Outcome => {
   if (verdict.passed) {
     const output: Json = { passed: true, issues: verdict.issues as unknown as Json };
     const hash = hashOf(output);
-    const done = withStep(noted, step.id, { status: 'done', output, hash, hashes: [...before.hashes, hash] });
+    const done = withStep(noted, step.id, {
+      status: 'done',
+      output,
+      hash,
+      hashes: [...before.hashes, hash],
+      heeded: before.seen,
+    });
     return { state: done, messages: [{ type: 'gate.passed', ...told }] };
   }
   // Nobody has looked at it, so that there is nothing to correct.

@@ -38,6 +38,8 @@ export interface StepRecord {
   readonly feedback: readonly Feedback[];
   /** How many of them the run in hand, or the last one, was given. */
   readonly seen: number;
+  /** How many of them the result that stands was made with. */
+  readonly heeded: number;
   readonly history: readonly EarlierResult[];
   /** How often it was rejected, if it is a gate. */
   readonly rejections: number;
@@ -88,6 +90,7 @@ const NEW_STEP: StepRecord = {
   hashes: [],
   feedback: [],
   seen: 0,
+  heeded: 0,
   history: [],
   rejections: 0,
 };
