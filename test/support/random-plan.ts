@@ -13,7 +13,10 @@ interface Seed {
 
 const seed: fc.Arbitrary<Seed> = fc.record({
   kind: fc.nat(9),
-  needs: fc.array(fc.nat(99), { maxLength: 3 }),
+  needs: fc.oneof(
+    { weight: 4, arbitrary: fc.array(fc.nat(99), { minLength: 1, maxLength: 3 }) },
+    { weight: 1, arbitrary: fc.constant([]) },
+  ),
   group: fc.nat(9),
   corrects: fc.nat(99),
   reviewers: fc.integer({ min: 1, max: 3 }),
@@ -49,7 +52,7 @@ const stepOf = (
   const names = [...steps.map(({ id }) => id), ...groups];
   const needed = names.length === 0 ? [] : [...new Set(needs.flatMap((at) => pick(names, at) ?? []))];
   const before = [...allBefore(steps, needed)];
-  if (kind < 3 && before.length > 0) {
+  if (kind < 4 && before.length > 0) {
     return {
       id: `g${index}`,
       needs: needed,
