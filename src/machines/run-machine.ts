@@ -30,6 +30,8 @@ export interface RunInput {
   readonly task: Json;
   readonly plan: Plan;
   readonly limits: Limits;
+  /** Why a count that would end it is missing. */
+  readonly unbounded: string | null;
   readonly onLimit: RunState['onLimit'];
   readonly questionLevels: RunState['questionLevels'];
   readonly onExpiry: RunState['onExpiry'];
@@ -166,7 +168,8 @@ const setupRun = setup({
       for (const message of messages) enqueue.emit(message);
     }),
     tellLimits: enqueueActions(({ context, enqueue }) => {
-      enqueue.emit({ type: 'run.limits', limits: context.limits as unknown as Json });
+      const { limits, unbounded } = context;
+      enqueue.emit({ type: 'run.limits', limits: limits as unknown as Json, unbounded });
     }),
   },
   guards: {

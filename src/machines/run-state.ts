@@ -58,6 +58,7 @@ export interface RunState {
   readonly task: Json;
   readonly plan: Plan;
   readonly limits: Limits;
+  readonly unbounded: string | null;
   readonly onLimit: 'ask' | 'stop';
   readonly questionLevels: readonly { readonly to: string | null; readonly expiresMs: number | null }[];
   readonly onExpiry: 'cancel' | 'stop';

@@ -184,7 +184,7 @@ const expectVerdict = ({ steps, limits }: Case, { calls, output }: Played): void
 describe('any plan', () => {
   // Method: agents write down every call with what it was given; rules about plans are checked on these notes alone, which
   // know nothing of keys and hashes.
-  it('X1, X4: runs each step after all that it needs, again only with a reason, and ends with a verdict', async () => {
+  it('X1: runs each step after all that it needs, again only with a reason, and ends with a verdict', async () => {
     const verdicts = new Map<string, number>();
     await fc.assert(
       fc.asyncProperty(someCase, async (given) => {
@@ -235,7 +235,7 @@ describe('any plan', () => {
     expect(leftStale(steps, missing, output.outputs)).toEqual(['s1']);
   });
 
-  it('X4: an agent that failed and has no budget for another attempt ends its run exhausted', async () => {
+  it('an agent that failed and has no budget for another attempt ends its run exhausted', async () => {
     const failing = DRAFT.table.map(() => 98);
     const { calls, output } = await play({ ...DRAFT, table: failing, limits: { calls: 1 } });
     expect(calls).toHaveLength(1);
@@ -243,5 +243,17 @@ describe('any plan', () => {
     // Control: with a budget it is tried as often as it may be, and what it made then counts.
     const { calls: all } = await play({ ...DRAFT, table: failing, limits: { calls: 3, passes: 1 } });
     expect(all.map(({ outcome }) => outcome)).toEqual(['threw', 'threw', 'done']);
+  });
+
+  it('X8: the reason for which a run has no bound is in the log, with its limits', async () => {
+    const reason = 'a person watches it';
+    const endless = planRun('endless', {
+      steps: [{ id: 's0' }],
+      limits: { passes: null, unbounded: reason },
+    });
+    const runtime = await open({ file: temporaryFile(), workflows: [endless], agents: { s0: () => 1 } });
+    await (await runtime.start('endless', null, { id: 'r' })).result();
+    const [told] = await runtime.audit({ run: 'r', types: ['run.limits'] });
+    expect(told?.data).toMatchObject({ limits: { passes: null }, unbounded: reason });
   });
 });

@@ -13,6 +13,7 @@ const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =
     task: null,
     plan: fixPlan(steps),
     limits: fixLimits(limits),
+    unbounded: null,
     onLimit: 'ask',
     questionLevels: [],
     onExpiry: 'stop',
@@ -126,7 +127,7 @@ describe('the rules of a run', () => {
     expect(reply(run, 'write', { output: 1 }).state.halt?.met?.limit).toBe('unchanged');
   });
 
-  it('X4: a step or a gate whose agent had no budget left ends the run exhausted, not failed', () => {
+  it('a step or a gate whose agent had no budget left ends the run exhausted, not failed', () => {
     const failure = { message: 'used up', code: NO_BUDGET.code ?? '' };
     const alone = reply(begin(PLAN, { calls: 1 }), 'write', { failure });
     expect(alone.state.halt).toMatchObject({
