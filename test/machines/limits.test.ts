@@ -122,7 +122,7 @@ describe('metLimit', () => {
     .uniqueArray(fc.tuple(fc.constantFrom(...NAMES), fc.nat(6)), { selector: ([name]) => name })
     .map((uses) => uses.map(([name, used]) => [name, { used, evidence: [name] }] as const));
 
-  it('X4: a limit is met exactly when what was used has reached it; null never is; the first one counts', () => {
+  it('a limit is met exactly when what was used has reached it; null never is; the first one counts', () => {
     fc.assert(
       fc.property(anyLimits, anyUses, (limits, uses) => {
         const expected = uses.find(([name, { used }]) => {
@@ -141,7 +141,7 @@ describe('metLimit', () => {
     );
   });
 
-  it('X4: proceeds one below the bound, and not at it', () => {
+  it('proceeds one below the bound, and not at it', () => {
     const limits = fixLimits({ calls: 3 });
     expect(metLimit(limits, { calls: { used: 2 } })).toBeUndefined();
     expect(metLimit(limits, { calls: { used: 3 } })).toEqual({

@@ -66,7 +66,9 @@ const stepOf = (
   const isClosed = (name: string): boolean => steps.some((step) => (step.needs ?? []).includes(name));
   const open = ['left', 'right'].filter((name) => !isClosed(name) && !needed.includes(name));
   const member = group < 5 ? pick(open, group) : undefined;
-  return { id: `s${index}`, needs: needed, ...(member && { group: member }) };
+  // Some are given what is in the run's context as well, which is no reason to run them again.
+  const reads = rule > 7 ? ['agents'] : [];
+  return { id: `s${index}`, needs: needed, reads, ...(member && { group: member }) };
 };
 
 /** Plans that can be run: each step needs only what comes before it; gates correct a step before them. */
