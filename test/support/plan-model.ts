@@ -30,7 +30,7 @@ export const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
 /** The steps that one needs, groups resolved. */
-export const neededBy = (plan: readonly GivenStep[], { needs = [] }: GivenStep): readonly GivenStep[] =>
+const neededBy = (plan: readonly GivenStep[], { needs = [] }: GivenStep): readonly GivenStep[] =>
   plan.filter(({ id, group }) => needs.includes(id) || (group != null && needs.includes(group)));
 
 /** The runs of a step in order. A request is named after its step and the number of the run. */
