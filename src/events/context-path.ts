@@ -36,9 +36,12 @@ const problemOf = (keys: ContextPath): string | undefined => {
   return undefined;
 };
 
-/** Whether a change can be made: one from a machine or a person may name any path. */
-export const isChangeable = ({ path }: Pick<ContextChange, 'path'>): boolean =>
-  Array.isArray(path) && path.length > 0 && problemOf(path) === undefined;
+/** Whether a change can be made: one from a machine or a person may name any path, and have any value or none. */
+export const isChangeable = ({ type, path, value }: ContextChange): boolean =>
+  Array.isArray(path) &&
+  path.length > 0 &&
+  problemOf(path) === undefined &&
+  (type === 'context.update' ? isObject(value) : value !== undefined);
 
 /** The value at a path; undefined if there is none. */
 export const valueAt = (data: Json, path: ContextPath): Json | undefined => {

@@ -13,6 +13,7 @@ import {
   type Attempt,
   answerOf,
   BACKOFF_MAX_MS,
+  cutShort,
   type Envelope,
   NO_BUDGET,
   personAnswer,
@@ -93,7 +94,7 @@ const setupAgent = setup({
       type: 'agent.failed' as const,
       to: context.current?.client ?? '',
       request: context.current?.request.id ?? '',
-      failure: failureFor(context),
+      failure: context.failure ?? NO_BUDGET,
       attempts: context.attempt,
       spent: context.spent,
     })),
@@ -116,6 +117,7 @@ const setupAgent = setup({
       context.attempt < context.attempts &&
       context.current !== null &&
       usedUp(context.current.request.budget, context.spent) === undefined,
+    hasAttemptsLeft: ({ context }) => context.attempt < context.attempts,
     hasNoBudget: ({ context }) =>
       context.current !== null && usedUp(context.current.request.budget, NOTHING_SPENT) !== undefined,
     isRefused: (_, { refused }: { refused: string | undefined }) => refused !== undefined,
@@ -135,17 +137,9 @@ const setupAgent = setup({
   },
 });
 
-/** Why a request is given up: its budget, if that is what kept it from being tried again. */
-const failureFor = ({ failure, attempt, attempts, current, spent }: AgentContext): Failure => {
-  if (failure === null) return NO_BUDGET;
-  const isUsedUp = current !== null && usedUp(current.request.budget, spent) !== undefined;
-  if (attempt >= attempts || !isUsedUp) return failure;
-  return { ...NO_BUDGET, message: `${NO_BUDGET.message} The attempt before it failed: ${failure.message}` };
-};
-
 const acceptsWork = { 'agent.request': { target: 'deciding', actions: 'enqueue' } } as const;
 
-export const agentMachine = setupAgent.createMachine({
+const agentMachine = setupAgent.createMachine({
   id: 'agent',
   context: ({ input }) => ({
     ...input,
@@ -287,6 +281,15 @@ export const agentMachine = setupAgent.createMachine({
     attemptFailed: {
       always: [
         { guard: 'mayTryAgain', target: 'backingOff' },
+        {
+          guard: 'hasAttemptsLeft',
+          target: 'deciding',
+          actions: [
+            { type: 'noteFailure', params: ({ context }) => cutShort(context.failure ?? NO_BUDGET) },
+            'giveUp',
+            { type: 'rest', params: 'failed' },
+          ],
+        },
         { target: 'deciding', actions: ['giveUp', { type: 'rest', params: 'failed' }] },
       ],
     },

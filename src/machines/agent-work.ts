@@ -80,6 +80,11 @@ export const NO_BUDGET: Failure = {
   message: 'The budget was used up before the call.',
   code: 'BUDGET_USED_UP',
 };
+/** A failed attempt that would have been followed by another one. */
+export const cutShort = ({ message }: Failure): Failure => ({
+  ...NO_BUDGET,
+  message: `The budget was used up before all attempts were made. The last one failed: ${message}`,
+});
 export const TIMED_OUT: Failure = {
   name: 'AttemptTimedOut',
   message: 'The attempt ran longer than its time limit.',

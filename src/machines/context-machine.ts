@@ -15,7 +15,7 @@ interface GetEvent {
 export type ContextEvent = ContextChange | GetEvent;
 
 /** The context of a run: an actor, so that what rules read in a turn is what was written in turns. */
-export const contextMachine = setup({
+const contextMachine = setup({
   types: {
     context: {} as { readonly data: JsonObject },
     events: {} as ContextEvent,

@@ -34,7 +34,10 @@ export interface IssueRecord {
   readonly note: string | null;
 }
 
+/** By gate and fingerprint: two gates may find the same fault, and each counts its own passes. */
 export type IssueRegistry = Readonly<Record<string, IssueRecord>>;
+
+const keyOf = (gate: string, fingerprint: string): string => `${gate} ${fingerprint}`;
 
 /** Reads the issues of an answer: whoever made it wrote them, so that nothing about them is sure. */
 export const readIssues = (issues: Json | undefined): readonly Issue[] =>
@@ -45,7 +48,9 @@ const readIssue = (given: Json): Issue => {
     ? given
     : { description: textOf(given) };
   const known = SEVERITIES.find((name) => name === severity) ?? 'high';
-  const issue = { category: textOf(category ?? ''), description: textOf(description ?? '') };
+  // One that is not described as such goes by all that it says.
+  const words = description ?? (category === undefined ? details : '');
+  const issue = { category: textOf(category ?? ''), description: textOf(words) };
   return { severity: known, ...issue, details, fingerprint: fingerprint(issue, details['file']) };
 };
 
@@ -80,8 +85,12 @@ const PASSING: readonly RegExp[] = [
 
 const normalised = (text: string): string =>
   PASSING.reduce((rest, passing) => rest.replace(passing, ' '), text.toLowerCase())
-    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    // Marks are vowels in some scripts.
+    .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim();
+
+const byGravity = (one: Issue, other: Issue): number =>
+  SEVERITIES.indexOf(other.severity) - SEVERITIES.indexOf(one.severity);
 
 /** What a pass of a gate found out about the run's issues. */
 export const noteIssues = (
@@ -90,15 +99,17 @@ export const noteIssues = (
   { gate, pass }: { readonly gate: string; readonly pass: number },
 ): IssueRegistry => {
   const next: Record<string, IssueRecord> = {};
-  const now = new Map(found.map((issue) => [issue.fingerprint, issue]));
+  // Of several that are the same, the gravest counts, whatever their order.
+  const now = new Map([...found].sort(byGravity).map((issue) => [keyOf(gate, issue.fingerprint), issue]));
   for (const [key, record] of Object.entries(registry)) {
     const isGone = record.gate === gate && record.status === 'open' && !now.has(key);
     next[key] = isGone ? { ...record, status: 'resolved', inRow: 0 } : record;
   }
-  for (const { fingerprint: key, severity, category, description } of now.values()) {
+  for (const [key, { fingerprint: print, severity, category, description }] of now) {
     const known = next[key];
+    const rejected = rejectionOf(registry, print);
     next[key] = {
-      fingerprint: key,
+      fingerprint: print,
       severity,
       category,
       description,
@@ -106,17 +117,36 @@ export const noteIssues = (
       firstPass: known?.firstPass ?? pass,
       lastPass: pass,
       inRow: known && known.lastPass === pass - 1 ? known.inRow + 1 : 1,
-      // What a person rejected stays rejected, however often it is found.
-      status: known?.status === 'rejected' ? 'rejected' : 'open',
-      note: known?.note ?? null,
+      // What a person rejected stays rejected, however often it is found, and by whom.
+      status: rejected ? 'rejected' : 'open',
+      note: rejected?.note ?? known?.note ?? null,
     };
   }
   return next;
 };
 
+/** What a gate knows of a fault. */
+export const knownIssue = (registry: IssueRegistry, gate: string, print: string): IssueRecord | undefined =>
+  registry[keyOf(gate, print)];
+
+const rejectionOf = (registry: IssueRegistry, print: string): IssueRecord | undefined =>
+  Object.values(registry).find((known) => known.fingerprint === print && known.status === 'rejected');
+
+export const isKnown = (registry: IssueRegistry, print: string): boolean =>
+  Object.values(registry).some((known) => known.fingerprint === print);
+
+/** A person says that a finding is none: it does not count again, whichever gate finds it. */
+export const rejectIssue = (registry: IssueRegistry, print: string, note: string | null): IssueRegistry =>
+  Object.fromEntries(
+    Object.entries(registry).map(([key, known]) => [
+      key,
+      known.fingerprint === print ? { ...known, status: 'rejected' as const, note } : known,
+    ]),
+  );
+
 /** Those that count: a finding that a person rejected is none. */
 export const standing = (registry: IssueRegistry, issues: readonly Issue[]): readonly Issue[] =>
-  issues.filter(({ fingerprint: key }) => registry[key]?.status !== 'rejected');
+  issues.filter(({ fingerprint: print }) => rejectionOf(registry, print) === undefined);
 
 export const isBlocking = ({ severity }: Pick<Issue, 'severity'>): boolean =>
   severity === 'blocking' || severity === 'critical';

@@ -1,5 +1,5 @@
 import { RuntimeError } from '../errors.ts';
-import type { Spent } from '../events/usage.ts';
+import { roundedUsd, type Spent } from '../events/usage.ts';
 
 /**
  * Every bound that makes a loop end, in one place: its usual value, and what it counts. A limit is met when what was used has
@@ -55,7 +55,7 @@ export const fixLimits = ({ unbounded, ...given }: GivenLimits = {}): Limits => 
     if (value !== null && value !== undefined && !isBound) {
       throw new RuntimeError('BAD_OPTION', {
         option: `limits.${name}`,
-        found: JSON.stringify(value),
+        found: shown(value),
         expected: 'a number from 0, or null for none',
       });
     }
@@ -67,7 +67,7 @@ export const fixLimits = ({ unbounded, ...given }: GivenLimits = {}): Limits => 
     }),
   ) as unknown as Limits;
   const missing = COUNTS.filter((name) => fixed[name] === null);
-  if (missing.length > 0 && !unbounded?.trim()) {
+  if (missing.length > 0 && !isReason(unbounded)) {
     throw new RuntimeError('BAD_OPTION', {
       option: `limits.${missing.join(', limits.')}`,
       found: 'no bound',
@@ -75,6 +75,16 @@ export const fixLimits = ({ unbounded, ...given }: GivenLimits = {}): Limits => 
     });
   }
   return fixed;
+};
+
+/** Types keep other values out; limits that are read from a file are not kept by them. */
+const isReason = (given: unknown): boolean => typeof given === 'string' && given.trim() !== '';
+
+const shown = (value: unknown): string => {
+  if (typeof value === 'string') return JSON.stringify(value);
+  return typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : `a value of type ${typeof value}`;
 };
 
 /** A limit that was met: what decides how a loop ends, and what a person is shown. */
@@ -113,7 +123,7 @@ export interface Budget {
 }
 
 export const budgetLeft = (limits: Limits, spent: Spent): Budget => ({
-  costUsd: left(limits.costUsd, spent.costUsd),
+  costUsd: left(limits.costUsd, spent.costUsd, roundedUsd),
   tokens: left(limits.tokens, spent.tokens),
   calls: left(limits.calls, spent.calls),
 });
@@ -133,8 +143,9 @@ export const usedUp = (budget: Budget, spent: Spent): LimitName | undefined =>
     return bound !== null && spent[name] >= bound;
   });
 
-const left = (bound: number | null, used: number): number | null =>
-  bound === null ? null : Math.max(0, bound - used);
+/** Money is rounded, or else 1.1 - 0.8 would leave a bit more than 0.3. */
+const left = (bound: number | null, used: number, rounded = (rest: number) => rest): number | null =>
+  bound === null ? null : Math.max(0, rounded(bound - used));
 
 const least = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);

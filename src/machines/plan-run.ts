@@ -84,6 +84,7 @@ export const planRun = <
   const fixed: Omit<RunInput, 'task'> = {
     plan,
     limits: fixLimits(limits),
+    unbounded: limits?.unbounded ?? null,
     onLimit,
     questionLevels: ask,
     onExpiry: checkedExpiry(onExpiry),

@@ -1,5 +1,6 @@
-import { RuntimeError } from '../errors.ts';
+import { isRuntimeError, RuntimeError } from '../errors.ts';
 import { hashText } from '../events/blob.ts';
+import { readPath } from '../events/context-path.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 
@@ -90,7 +91,7 @@ const problemsOf = (steps: readonly Step[]): string[] => {
   const ids = steps.map(({ id }) => id);
   const groups = new Set(steps.flatMap(({ group }) => group ?? []));
   const problems: string[] = steps.length === 0 ? ['it has no steps'] : [];
-  for (const [index, { id, agent, gate, nested, needs, group }] of steps.entries()) {
+  for (const [index, { id, agent, gate, nested, needs, group, reads }] of steps.entries()) {
     const place = `step "${id}"`;
     if (!isId(id)) problems.push(`${place}: an id is of letters, digits, "_", ".", ":" and "-"`);
     if (ids.indexOf(id) !== index) problems.push(`${place} is there twice`);
@@ -106,10 +107,22 @@ const problemsOf = (steps: readonly Step[]): string[] => {
     for (const role of [...(gate?.reviewers ?? []), ...(agent === null ? [] : [agent])])
       if (!isId(role)) problems.push(`${place}: "${role}" cannot be the name of an agent`);
     if (gate) problems.push(...problemsOfGate(place, gate));
+    problems.push(
+      ...reads.filter((path) => !isPath(path)).map((path) => `${place} reads "${path}", which is no path`),
+    );
   }
-  if (problems.length > 0) return problems;
   const plan = { steps };
-  return [...problemsOfOrder(plan), ...problemsOfCorrections(plan)];
+  return [...problems, ...problemsOfOrder(plan), ...problemsOfCorrections(plan)];
+};
+
+/** The context would refuse it in the middle of a run. */
+const isPath = (path: string): boolean => {
+  try {
+    return readPath(path).length > 0;
+  } catch (error) {
+    if (isRuntimeError(error, 'BAD_PATH')) return false;
+    throw error;
+  }
 };
 
 const problemsOfGate = (place: string, { reviewers, rule }: Gate): string[] => {

@@ -99,7 +99,7 @@ const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome =>
   });
 };
 
-/** A budget grows only by a person: by half of what it was, or by as much as they say. */
+/** A budget grows only by a person: by as much again as it was. */
 const raised = (
   { limits, feedbacks }: RunState,
   halt: RunState['halt'],

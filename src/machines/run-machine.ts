@@ -6,7 +6,7 @@ import { NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply, AgentSettings } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
-import type { IssueRecord } from './issues.ts';
+import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { Limits, MetLimit } from './limits.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
@@ -33,6 +33,8 @@ export interface RunInput {
   readonly task: Json;
   readonly plan: Plan;
   readonly limits: Limits;
+  /** Why a count that would end it is missing. */
+  readonly unbounded: string | null;
   readonly onLimit: RunState['onLimit'];
   readonly questionLevels: RunState['questionLevels'];
   readonly onExpiry: RunState['onExpiry'];
@@ -172,16 +174,11 @@ const setupRun = setup({
       enqueue.assign(state);
       for (const message of messages) enqueue.emit(message);
     }),
-    rejectIssue: assign(({ context, event }) => {
-      const known = event.type === 'issue.reject' ? context.issues[event.fingerprint] : undefined;
-      if (event.type !== 'issue.reject' || !known) return {};
-      return {
-        issues: {
-          ...context.issues,
-          [known.fingerprint]: { ...known, status: 'rejected' as const, note: event.note },
-        },
-      };
-    }),
+    rejectIssue: assign(({ context, event }) =>
+      event.type === 'issue.reject'
+        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note) }
+        : {},
+    ),
     timeIsUp: enqueueActions(({ context, enqueue }) => {
       const bound = context.limits.timeMs ?? 0;
       const withdrawn = withdrawAll(context);
@@ -206,7 +203,8 @@ const setupRun = setup({
       enqueue.emit({ type: 'run.ended', to: '..', output });
     }),
     tellLimits: enqueueActions(({ context, enqueue }) => {
-      enqueue.emit({ type: 'run.limits', limits: context.limits as unknown as Json });
+      const { limits, unbounded } = context;
+      enqueue.emit({ type: 'run.limits', limits: limits as unknown as Json, unbounded });
     }),
   },
   guards: {
@@ -222,7 +220,7 @@ const setupRun = setup({
     isFinished: ({ context, event }) =>
       event.type === 'step.rerun' && Array.isArray(event.issues) && isFinished(context, event.step),
     isKnownIssue: ({ context, event }) =>
-      event.type === 'issue.reject' && Object.hasOwn(context.issues, event.fingerprint),
+      event.type === 'issue.reject' && isKnown(context.issues, event.fingerprint),
     asks: ({ context }) => context.halt !== null && isIdle(context) && context.onLimit === 'ask',
     stops: ({ context }) => context.halt !== null && isIdle(context),
     waitsForPersons: ({ context }) => {

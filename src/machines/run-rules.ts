@@ -3,7 +3,7 @@ import type { Verdict } from '../events/turn.ts';
 import { addSpent, type Spent } from '../events/usage.ts';
 import { startActor, stopActor } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
-import type { AgentReply, WorkRequest } from './agent-work.ts';
+import { type AgentReply, NO_BUDGET, type WorkRequest } from './agent-work.ts';
 import { judge } from './gates.ts';
 import { compareArtifact, noteIssues } from './issues.ts';
 import { budgetLeft, type LimitName, type Limits, type MetLimit, metLimit, nestedLimits } from './limits.ts';
@@ -65,11 +65,11 @@ const begin = (state: RunState, step: Step): Outcome => {
     answers: {},
     failures: {},
     seen: before.feedback.length,
-    isCorrection: before.hash !== null && before.feedback.length > before.seen,
+    // A run that failed or was taken back has made nothing: what stood before it is in the history already.
     history:
-      before.hash === null
-        ? before.history
-        : [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.seen) }],
+      before.status === 'done'
+        ? [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.heeded) }]
+        : before.history,
   });
   if (step.nested) return { state: begun, messages: [startNested(begun, step, step.nested)] };
   const missing = workers.filter((role) => !state.started.includes(role));
@@ -150,18 +150,22 @@ const endStep = (state: RunState, step: Step): Outcome => {
   if (failure) return failStep(state, step.id, failure);
   const output = before.answers[role]?.output ?? null;
   const hash = hashOf(output);
-  // What ran again only because its inputs changed may well give what it gave before.
-  const fate = before.isCorrection ? compareArtifact(before.hashes, hash) : 'new';
+  const fate = compareArtifact(before.hashes, hash);
+  // One that ran again only because others had changed was not asked for anything else than before.
+  const isCorrection = before.seen > before.heeded;
+  const isUnchanged = isCorrection && fate === 'unchanged';
+  const isOscillating = isCorrection && fate === 'oscillating';
   const done = withStep(state, step.id, {
     status: 'done',
     output,
     hash,
     hashes: [...before.hashes, hash],
+    heeded: before.seen,
   });
   const counted: RunState = {
     ...done,
-    unchanged: done.unchanged + (fate === 'unchanged' ? 1 : 0),
-    oscillations: done.oscillations + (fate === 'oscillating' ? 1 : 0),
+    unchanged: done.unchanged + (isUnchanged ? 1 : 0),
+    oscillations: done.oscillations + (isOscillating ? 1 : 0),
   };
   const messages: RunMessage[] = [
     { type: 'step.done', step: step.id, run: before.runs, hash, fate },
@@ -173,10 +177,8 @@ const endStep = (state: RunState, step: Step): Outcome => {
     },
   ];
   const met = metLimit(counted.limits, {
-    ...(fate === 'unchanged' && { unchanged: { used: counted.unchanged, evidence: [step.id, hash] } }),
-    ...(fate === 'oscillating' && {
-      oscillations: { used: counted.oscillations, evidence: [step.id, hash] },
-    }),
+    ...(isUnchanged && { unchanged: { used: counted.unchanged, evidence: [step.id, hash] } }),
+    ...(isOscillating && { oscillations: { used: counted.oscillations, evidence: [step.id, hash] } }),
   });
   return met ? halted(counted, messages, haltOf(met, step.id)) : { state: counted, messages };
 };
@@ -185,7 +187,7 @@ const endStep = (state: RunState, step: Step): Outcome => {
 const failStep = (state: RunState, id: string, { message: reason, code }: Omit<Failure, 'name'>): Outcome => {
   const failed = withStep(state, id, { status: 'failed' });
   const message: RunMessage = { type: 'step.failed', step: id, reason };
-  const met = code === 'BUDGET_USED_UP' ? budgetMet(failed) : undefined;
+  const met = code === NO_BUDGET.code ? budgetMet(failed) : undefined;
   // A nested run that met a limit of its own did not fail.
   const verdict = code === 'exhausted' || code === 'stalled' ? code : 'failed';
   const halt: Halt = met
@@ -211,14 +213,22 @@ const endGate = (state: RunState, step: Step): Outcome => {
   if (verdict.passed) {
     const output: Json = { passed: true, issues: verdict.issues as unknown as Json };
     const hash = hashOf(output);
-    const done = withStep(noted, step.id, { status: 'done', output, hash, hashes: [...before.hashes, hash] });
+    const done = withStep(noted, step.id, {
+      status: 'done',
+      output,
+      hash,
+      hashes: [...before.hashes, hash],
+      heeded: before.seen,
+    });
     return { state: done, messages: [{ type: 'gate.passed', ...told }] };
   }
   // Nobody has looked at it, so that there is nothing to correct.
   if (verdict.absent.length > 0 && verdict.issues.length === 0 && verdict.rejections.length === 0) {
-    const reasons = Object.values(before.failures).map(({ message }) => message);
-    const message = `no review by ${verdict.absent.join(', ')}: ${reasons.join('; ')}`;
-    return failStep(noted, step.id, { message });
+    const failures = Object.values(before.failures);
+    const reasons = failures.map(({ message }) => message).join('; ');
+    const code = failures.find((failure) => failure.code === NO_BUDGET.code)?.code;
+    const message = `no review by ${verdict.absent.join(', ')}: ${reasons}`;
+    return failStep(noted, step.id, { message, ...(code !== undefined && { code }) });
   }
   const rejected = withStep(noted, step.id, { status: 'waiting', rejections: pass });
   const messages: RunMessage[] = [

@@ -38,8 +38,8 @@ export interface StepRecord {
   readonly feedback: readonly Feedback[];
   /** How many of them the run in hand, or the last one, was given. */
   readonly seen: number;
-  /** Whether the run in hand, or the last one, was to correct what it made before. */
-  readonly isCorrection: boolean;
+  /** How many of them the result that stands was made with. */
+  readonly heeded: number;
   readonly history: readonly EarlierResult[];
   /** How often it was rejected, if it is a gate. */
   readonly rejections: number;
@@ -58,6 +58,7 @@ export interface RunState {
   readonly task: Json;
   readonly plan: Plan;
   readonly limits: Limits;
+  readonly unbounded: string | null;
   readonly onLimit: 'ask' | 'stop';
   readonly questionLevels: readonly { readonly to: string | null; readonly expiresMs: number | null }[];
   readonly onExpiry: 'cancel' | 'stop';
@@ -90,7 +91,7 @@ const NEW_STEP: StepRecord = {
   hashes: [],
   feedback: [],
   seen: 0,
-  isCorrection: false,
+  heeded: 0,
   history: [],
   rejections: 0,
 };

@@ -3,7 +3,7 @@ import { canonicalJson } from '../events/encode.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
-import { readIssues, type Severity } from '../machines/issues.ts';
+import { knownIssue, readIssues, type Severity } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
@@ -53,10 +53,12 @@ export const reduceRun: Reduce = (given) => {
           pending: Object.keys(step.pending),
           // Of a step that has ended, they have been counted.
           answers:
-            step.status === 'working' ? Object.entries(step.answers).map((said) => saidOf(state, said)) : [],
+            step.status === 'working'
+              ? Object.entries(step.answers).map((said) => saidOf(state, id, said))
+              : [],
           failures: step.status === 'working' ? Object.keys(step.failures) : [],
           rejections: counted(limits.passes, step.rejections),
-          unseen: step.feedback.length - step.seen,
+          unseen: [step.feedback.length - step.seen, step.seen - step.heeded],
           made: made(step),
         },
       ]),
@@ -86,13 +88,17 @@ export const reduceRun: Reduce = (given) => {
 };
 
 /** What of an answer will count when the others of its gate have answered. */
-const saidOf = ({ issues }: RunState, [role, { output, issues: beside }]: [string, StepAnswer]): Json => {
+const saidOf = (
+  { issues }: RunState,
+  gate: string,
+  [role, { output, issues: beside }]: [string, StepAnswer],
+): Json => {
   const { passed = null, issues: inside }: JsonObject = isObject(output) ? output : {};
   const found = readIssues(beside ?? inside).map(({ severity, category, fingerprint }) => [
     category === FRESH ? FRESH : fingerprint,
     severity,
-    issues[fingerprint]?.inRow ?? 0,
-    issues[fingerprint]?.status ?? 'new',
+    knownIssue(issues, gate, fingerprint)?.inRow ?? 0,
+    knownIssue(issues, gate, fingerprint)?.status ?? 'new',
   ]);
   return [role, passed, found];
 };
