@@ -59,7 +59,7 @@ if (wants('throughput')) {
   results.size = { bytes_per_event, events };
   say(`throughput  ${whole(throughput.events_per_s)} events/s  ${whole(throughput.steps_per_s)} steps/s`);
   say(
-    `            ${whole(throughput.raw_transitions_per_s)} bare transitions/s: ratio ${throughput.ratio.toFixed(2)} (${ratioAllRead.toFixed(2)} if every run's view is read)`,
+    `            ${whole(throughput.raw_transitions_per_s)} bare transitions/s: ratio ${throughput.ratio.toFixed(2)} (${throughput.ratio_moved.toFixed(2)} of events that moved a machine, ${ratioAllRead.toFixed(2)} if every run's view is read)`,
   );
   say(`size        ${whole(bytes_per_event)} bytes/event`);
 }
