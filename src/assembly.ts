@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs';
+import type { AnyStateMachine } from 'xstate';
 import { type Agent, agentOfCreator } from './actors/agent.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
@@ -12,6 +13,7 @@ import { logTag, reapOrphans } from './actors/orphans.ts';
 import { createQuestions, type Questions } from './actors/questions.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
+import { createRunFiles, type RunFiles } from './actors/run-files.ts';
 import type { SendOptions } from './actors/run-handle.ts';
 import { createRuns, type Runs } from './actors/runs.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
@@ -22,11 +24,13 @@ import { isRuntimeError, RuntimeError } from './errors.ts';
 import type { Door } from './events/door.ts';
 import type { EventKind, RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
+import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
 import { openQuestions } from './projections/open-questions.ts';
 import { runSummary } from './projections/run-summary.ts';
+import { tightFiles, tightProgress } from './projections/tight-progress.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
 import { openInbox } from './store/inbox.ts';
@@ -40,6 +44,7 @@ export interface Parts {
   readonly registry: Registry;
   readonly door: Door;
   readonly log: EventLog;
+  readonly runsFolder: string | null;
   /** Time of the last turn in the log. */
   readonly lastAtMs: number;
 }
@@ -63,6 +68,7 @@ export class Assembly {
   readonly #timers: Timers;
   readonly #inbox: InboxDrain | undefined;
   readonly #clock: Clock;
+  readonly #files: RunFiles;
   readonly #upcast: (event: RecordedEvent) => RecordedEvent;
   readonly #nextId: () => string;
   readonly #logTag: string;
@@ -84,10 +90,14 @@ export class Assembly {
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [runSummary, contextView, openQuestions, ...(options.projections ?? [])],
+      projections: [runSummary, contextView, openQuestions, tightProgress, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });
+    this.#files = createRunFiles(
+      { projection: tightProgress, folder: ({ folder }) => folder, files: tightFiles },
+      { read: (projection, run) => this.views.read(projection, run), warn: this.warn },
+    );
     const told = {
       publish: (turn: RecordedTurn) => this.#publish(turn),
       act: (turn: RecordedTurn) => this.#act(turn),
@@ -137,11 +147,21 @@ export class Assembly {
     let orphans: readonly string[] = [];
     if (!options.idle) {
       if (log.file !== null) orphans = await reapOrphans(this.#logTag);
+      await this.#files.restore(await this.#openRunsOf(tightMachine));
       await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
     }
     await this.#inbox?.start();
     // Told when the host has the runtime in hand and can have subscribed.
     setImmediate(() => orphans.forEach(this.warn));
+  }
+
+  async #openRunsOf(machine: AnyStateMachine): Promise<readonly string[]> {
+    const { log, registry } = this.parts;
+    const names = registry.names().filter((name) => registry.newest(name)?.workflow.machine === machine);
+    const open = await Promise.all(
+      names.map((workflow) => log.runs({ status: 'open', workflow, limit: Number.POSITIVE_INFINITY })),
+    );
+    return open.flat().map(({ id }) => id);
   }
 
   /** Carries out a command of the host's, or of another process's. Resolves once it is in the log. */
@@ -213,6 +233,7 @@ export class Assembly {
 
   #publish(turn: RecordedTurn): void {
     this.views.committed(turn.events);
+    this.#files.committed(turn);
     this.bus.publish(turn);
     this.runs.committed(turn);
     for (const { id, verdict } of turn.runs) if (verdict !== null) this.views.runEnded(id);

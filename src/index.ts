@@ -39,6 +39,14 @@ export {
 } from './machines/plan-run.ts';
 export type { QuestionLevel, QuestionOption } from './machines/question-machine.ts';
 export type { RunEvent, RunInput, RunOutput } from './machines/run-machine.ts';
+export {
+  type CheckerInput,
+  type TightLoop,
+  type TightLoopOptions,
+  tightLoop,
+} from './machines/tight-loop.ts';
+export type { TightEvent, TightOutput } from './machines/tight-machine.ts';
+export type { DeveloperInput } from './machines/tight-text.ts';
 export type { Counter, Migration, Workflow, WorkflowOptions } from './machines/workflow.ts';
 // What workflows are made of.
 export { workflow } from './machines/workflow.ts';
@@ -48,6 +56,7 @@ export { type OpenQuestion, openQuestions } from './projections/open-questions.t
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';
 export { runSummary } from './projections/run-summary.ts';
+export { type TightProgress, tightProgress } from './projections/tight-progress.ts';
 export type { AgentOutcome, Proof } from './proofs/explorer.ts';
 export type { Reduce, Reductions } from './proofs/reduce.ts';
 export type { WorstCase, WorstCaseOptions } from './proofs/worst-case.ts';

@@ -17,6 +17,8 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   /** By name: a function, `agent(function, options)` or `agent.command(file, args, options)`. What a workflow expects of it is checked by its types. */
   readonly agents: Agents;
   readonly projections?: readonly Projection[];
+  /** Where workflows that write files (a tight loop's scratchpad) do so; `<file>.runs` unless set, null for no files. */
+  readonly runsFolder?: string | null;
   /** What must never be in the log: redacted in everything that comes in. */
   readonly secrets?: SecretOptions;
   readonly limits?: Partial<RuntimeLimits>;

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { v7 as uuid } from 'uuid';
 import { isStateMachine } from './actors/actor-logic.ts';
 import { type Agent, type AgentFunction, agent } from './actors/agent.ts';
@@ -53,7 +54,16 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const log = options.log ?? (await openOwnLog(options));
   try {
     const { atMs: lastAtMs } = await log.head();
-    const assembly = new Assembly({ options, agents, limits, registry, door, log, lastAtMs });
+    const assembly = new Assembly({
+      options,
+      agents,
+      limits,
+      registry,
+      door,
+      log,
+      lastAtMs,
+      runsFolder: runsFolderOf(options),
+    });
     await assembly.start();
     const runtime = toRuntime(assembly);
     if (options.onQuestion) runtime.questions$.subscribe(options.onQuestion);
@@ -62,6 +72,12 @@ export const createRuntime = async <const Workflows extends Workflow>(
     await log.close();
     throw error;
   }
+};
+
+/** Absolute, since agents that are told of it may run elsewhere. */
+const runsFolderOf = ({ file, runsFolder }: RuntimeOptions<Workflow, unknown>): string | null => {
+  if (runsFolder === null || (runsFolder === undefined && file === IN_MEMORY)) return null;
+  return resolve(runsFolder ?? `${file}.runs`);
 };
 
 const refuse = (option: string, found: unknown, expected: string): never => {

@@ -41,6 +41,8 @@ export interface CommandPorts {
   readonly door: Door;
   readonly registry: Registry;
   readonly log: EventLog;
+  /** Where the files of runs are; null if there are none. */
+  readonly runsFolder: string | null;
 }
 
 /** Takes a command in through the door: checked, redacted, and made a stimulus. Nothing is written if it is wrong. */
@@ -60,12 +62,15 @@ export const toStimulus = async (
           known: ports.registry.names(),
         });
       const { prepare } = definition.workflow.options;
-      const input = await admit(ports, prepare ? prepare(command.input) : (command.input ?? null), 'input');
+      const run = checkId(checkAddress(command.run));
+      const folder = ports.runsFolder === null ? null : `${ports.runsFolder}/${run}`;
+      const given = prepare ? prepare(command.input, { run, folder }) : (command.input ?? null);
+      const input = await admit(ports, given, 'input');
       return {
         ...header,
         cause: null,
         kind: 'start',
-        run: checkId(checkAddress(command.run)),
+        run,
         workflow: definition.name,
         version: definition.version,
         input,

@@ -10,6 +10,12 @@ export const LIMITS = {
   passes: { usual: 5, counts: 'passes of a gate that were rejected' },
   /** In how many passes in a row the same issue may be found. */
   sameIssue: { usual: 3, counts: 'passes in a row with the same issue' },
+  /** In how many runs of the tests in a row the same failure may be found. */
+  sameFailure: { usual: 3, counts: 'runs of the tests in a row with the same failure' },
+  /** How often in a row a review, or the tests, may fail for whatever reasons. */
+  failuresInRow: { usual: null, counts: 'failures of one kind of check in a row' },
+  /** How often an agent may be called again on its own task before it says that it is done. */
+  repeats: { usual: 10, counts: 'repeats of an agent on its own task' },
   /** How often a corrected step may give what it gave before. */
   unchanged: { usual: 1, counts: 'corrections that left the artifact as it was' },
   /** How often a corrected step may give what it gave some time before. */

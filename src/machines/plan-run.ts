@@ -100,7 +100,7 @@ export const planRun = <
 };
 
 /** Types keep other values out; options that are read from a file are not kept by them. */
-const checkedExpiry = (onExpiry: string): 'cancel' | 'stop' => {
+export const checkedExpiry = (onExpiry: string): 'cancel' | 'stop' => {
   if (onExpiry === 'cancel' || onExpiry === 'stop') return onExpiry;
   throw new RuntimeError('BAD_OPTION', {
     option: 'onExpiry',
@@ -140,7 +140,7 @@ const personOf = (given: PersonOptions | undefined): PersonSettings => ({
   levels: given?.levels ?? [{ to: null, expiresMs: null }],
 });
 
-const checkedSettings = (settings: AgentSettings): AgentSettings => {
+export const checkedSettings = (settings: AgentSettings): AgentSettings => {
   const { role, attempts, backoffMs, timeLimitMs } = settings;
   const refuse = (option: string, found: unknown, expected: string): never => {
     throw new RuntimeError('BAD_OPTION', {

@@ -1,5 +1,6 @@
 import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
+import type { IssueRecord, IssueRegistry } from './issues.ts';
 import type { QuestionInput, QuestionOption, QuestionOutput } from './question-machine.ts';
 import type { Outcome } from './run-rules.ts';
 import { sendBack } from './run-rules.ts';
@@ -24,7 +25,12 @@ const FAILURE_OPTIONS: readonly QuestionOption[] = [
 ];
 
 /** What a person is asked when a run does not go on by itself. */
-export const questionFor = ({ halt, questionLevels, onExpiry, issues }: RunState): QuestionInput => ({
+export const questionFor = ({
+  halt,
+  questionLevels,
+  onExpiry,
+  issues,
+}: Pick<RunState, 'halt' | 'questionLevels' | 'onExpiry' | 'issues'>): QuestionInput => ({
   text: halt?.reason ?? 'The run does not go on.',
   details: {
     halt: halt as unknown as Json,
@@ -40,7 +46,7 @@ export const isContinuing = (said: QuestionOutput): boolean =>
   said.outcome === 'answered' && (said.option === 'continue' || said.option === 'retry');
 
 /** The verdict that an answer ends a run with. */
-export const verdictOf = ({ halt }: RunState, said: QuestionOutput): Verdict => {
+export const verdictOf = ({ halt }: Pick<RunState, 'halt'>, said: QuestionOutput): Verdict => {
   if (said.outcome === 'expired')
     return said.onExpiry === 'cancel' ? 'cancelled' : (halt?.verdict ?? 'failed');
   if (said.option === 'accept') return 'accepted';
@@ -53,21 +59,35 @@ export const applyDecision = (state: RunState, said: QuestionOutput): Outcome =>
   const { option, note, by, value } = said;
   const decided = { ...state, decidedBy: by };
   const told = { type: 'run.decided', option, note, by, halt: state.halt as unknown as Json };
-  if (option === 'accept') {
-    const debt = Object.values(state.issues).filter(({ status }) => status === 'open');
-    const issues = Object.fromEntries(
-      Object.entries(state.issues).map(([key, issue]) => [
-        key,
-        issue.status === 'open' ? { ...issue, status: 'accepted' as const, note } : issue,
-      ]),
-    );
-    return { state: { ...decided, issues, debt }, messages: [told] };
-  }
+  if (option === 'accept')
+    return { state: { ...decided, ...acceptDebt(state.issues, note) }, messages: [told] };
   if (!isContinuing(said)) return { state: decided, messages: [told] };
-  const more = typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : MORE_PASSES;
+  const more = morePasses(value);
   const next = goOn({ ...decided, halt: null }, state.halt, more);
   return { state: next.state, messages: [{ ...told, more }, ...next.messages] };
 };
+
+/** What is open is taken as it is, and kept as debt. */
+export const acceptDebt = (
+  issues: IssueRegistry,
+  note: string | null,
+): { readonly issues: IssueRegistry; readonly debt: readonly IssueRecord[] } => ({
+  debt: Object.values(issues).filter(({ status }) => status === 'open'),
+  issues: Object.fromEntries(
+    Object.entries(issues).map(([key, issue]) => [
+      key,
+      issue.status === 'open' ? { ...issue, status: 'accepted' as const, note } : issue,
+    ]),
+  ),
+});
+
+/** How many more passes a person allows. */
+export const morePasses = (value: Json): number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : MORE_PASSES;
+
+/** Counters of what is found again and again start anew. */
+export const countAnew = (issues: IssueRegistry): IssueRegistry =>
+  Object.fromEntries(Object.entries(issues).map(([key, issue]) => [key, { ...issue, inRow: 0 }]));
 
 /** The repeat counters start anew, and what was held back is done. */
 const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome => {
@@ -76,9 +96,7 @@ const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome =>
     allowed: state.allowed + (halt?.met ? more : 0),
     unchanged: 0,
     oscillations: 0,
-    issues: Object.fromEntries(
-      Object.entries(state.issues).map(([key, issue]) => [key, { ...issue, inRow: 0 }]),
-    ),
+    issues: countAnew(state.issues),
     limits: raised(state, halt, more),
   };
   const step = fresh.plan.steps.find(({ id }) => id === halt?.step);
@@ -100,8 +118,8 @@ const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome =>
 };
 
 /** A budget grows only by a person: by as much again as it was. */
-const raised = (
-  { limits, feedbacks }: RunState,
+export const raised = (
+  { limits, feedbacks = 0 }: Pick<RunState, 'limits'> & { readonly feedbacks?: number },
   halt: RunState['halt'],
   more: number,
 ): RunState['limits'] => {

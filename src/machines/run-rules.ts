@@ -289,9 +289,9 @@ export const rerun = (
   return met ? halted(state, [], haltOf(met, id)) : sendBack(state, id, feedback);
 };
 
-const STALLS: readonly LimitName[] = ['sameIssue', 'unchanged', 'oscillations'];
+const STALLS: readonly LimitName[] = ['sameIssue', 'sameFailure', 'unchanged', 'oscillations'];
 
-const haltOf = (met: MetLimit, step: string | null): Halt => ({
+export const haltOf = (met: MetLimit, step: string | null): Halt => ({
   verdict: STALLS.includes(met.limit) ? 'stalled' : 'exhausted',
   met,
   step,

@@ -31,11 +31,18 @@ export interface Workflow<
   readonly types?: Types;
 }
 
+/** Where a run is about to start. */
+export interface StartPlace {
+  readonly run: string;
+  /** The folder for the files of the run; null if the runtime has none. */
+  readonly folder: string | null;
+}
+
 export interface WorkflowOptions<Machine extends AnyStateMachine = AnyStateMachine> {
   /** 1 unless set. */
   readonly version?: number;
   /** Makes the machine's input from what a run is started with. The log keeps what it gives; it runs before the turn. */
-  readonly prepare?: (given: unknown) => InputFrom<Machine>;
+  readonly prepare?: (given: unknown, at?: StartPlace) => InputFrom<Machine>;
   /** After how many turns a run of it ends exhausted; the runtime's `limits.turnsPerRun` unless set. */
   readonly turnsMax?: number;
   /** How a run that reached its final state ended; its output's `verdict`, else verified. */

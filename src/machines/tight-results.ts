@@ -1,0 +1,86 @@
+import type { Json, JsonObject } from '../events/json.ts';
+import type { Envelope } from './agent-work.ts';
+import { readIssues } from './issues.ts';
+import type { Check, CheckResult } from './tight-state.ts';
+
+/** What plain-text agents may say, and what it means. A word that says no counts before one that says yes. */
+const WORDS: Readonly<Record<Check, { readonly yes: RegExp; readonly no: RegExp }>> = {
+  review: { yes: /\bSPEC_COMPLIANT\b/, no: /\bNOT_COMPLIANT\b/ },
+  test: { yes: /\bALL_TESTS_PASSING\b/, no: /\bTESTS_FAILING\b/ },
+};
+
+/** How many lines of a text are taken for findings. */
+const LINES_MAX = 50;
+
+/**
+ * What a reviewer or a test runner said: `{ passed, issues }` (tests may say `failures`), a word in a text, or an exit code. What
+ * does not say that it passed has not.
+ */
+export const readCheck = (check: Check, answer: Pick<Envelope, 'output' | 'issues'>): CheckResult => {
+  const { output } = answer;
+  const object: JsonObject = isObject(output) ? output : {};
+  const listed = answer.issues ?? object['issues'] ?? object['failures'];
+  const text = textIn(output, object);
+  const passed = saidIn(check, { output, object, text, listed });
+  const found = readIssues(listed);
+  if (passed || found.length > 0) return { passed, issues: found };
+  return {
+    passed,
+    issues: readIssues(text === undefined ? [`The ${check} gave no reason.`] : linesOf(check, text)),
+  };
+};
+
+interface Said {
+  readonly output: Json;
+  readonly object: JsonObject;
+  readonly text: string | undefined;
+  readonly listed: Json | undefined;
+}
+
+const saidIn = (check: Check, { output, object, text, listed }: Said): boolean => {
+  if (typeof output === 'boolean') return output;
+  if (typeof object['passed'] === 'boolean') return object['passed'];
+  if (text !== undefined && WORDS[check].no.test(text)) return false;
+  if (text !== undefined && WORDS[check].yes.test(text)) return true;
+  if (typeof object['exitCode'] === 'number') return object['exitCode'] === 0;
+  return Array.isArray(listed) && listed.length === 0;
+};
+
+const textIn = (output: Json, { text }: JsonObject): string | undefined => {
+  if (typeof output === 'string') return output;
+  return typeof text === 'string' ? text : undefined;
+};
+
+/** The findings in a text: its list items if it has a list, else its lines, without the word that says no. */
+const linesOf = (check: Check, text: string): readonly string[] => {
+  const lines = text
+    .split('\n')
+    .map((line) => line.replace(WORDS[check].no, '').trim())
+    .filter((line) => line !== '');
+  const items = lines.filter((line) => /^(?:[-*•]|\d{1,3}[.)]) /.test(line));
+  const found = (items.length > 0 ? items : lines).slice(0, LINES_MAX);
+  return found.length > 0 ? found : [`The ${check} failed without a word.`];
+};
+
+const SUMMARY_LENGTH_MAX = 500;
+
+/** What a developer says that it did, in short. */
+export const summaryOf = (output: Json): string => {
+  const object: JsonObject = isObject(output) ? output : {};
+  const said = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
+  const text = (typeof said === 'string' ? said : JSON.stringify(said)).trim();
+  return text.length > SUMMARY_LENGTH_MAX ? `${text.slice(0, SUMMARY_LENGTH_MAX)}…` : text;
+};
+
+const DONE = /\b(?:TASK_COMPLETE|DONE)\b/;
+
+/** Whether an agent says that it is done with its own task. */
+export const saysDone = (output: Json): boolean => {
+  const object: JsonObject = isObject(output) ? output : {};
+  if (typeof object['done'] === 'boolean') return object['done'];
+  const text = textIn(output, object);
+  return text !== undefined && DONE.test(text);
+};
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

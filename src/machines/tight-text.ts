@@ -1,0 +1,80 @@
+import type { Json } from '../events/json.ts';
+import type { Issue } from './issues.ts';
+import { type Pass, passesMax, type TightState } from './tight-state.ts';
+
+export const SCRATCHPAD = 'feedback-scratchpad.md';
+export const PROGRESS = 'progress.json';
+
+/** What the developer is given. */
+export interface DeveloperInput {
+  readonly task: Json;
+  readonly pass: number;
+  readonly passesMax: number | null;
+  /** How often it is called in this pass, itself included. */
+  readonly repeat: number;
+  /** Where the history of all passes can be read; null if there is no folder. */
+  readonly scratchpad: string | null;
+  /** Word for word what the last pass found. */
+  readonly reviewIssues: readonly Json[];
+  readonly testFailures: readonly Json[];
+  /** The same in words, for agents that take a text. */
+  readonly prompt: string;
+}
+
+/** A finding as its finder wrote it. */
+export const asWritten = ({ severity, category, description, details }: Issue): Json => ({
+  ...details,
+  severity,
+  category,
+  description,
+});
+
+export const developerInput = (state: TightState): DeveloperInput => {
+  const last = state.passes.at(-1);
+  const scratchpad = scratchpadOf(state);
+  return {
+    task: state.task,
+    pass: state.current.number,
+    passesMax: passesMax(state),
+    repeat: state.repeat,
+    scratchpad,
+    reviewIssues: (last?.review?.issues ?? []).map(asWritten),
+    testFailures: (last?.test?.issues ?? []).map(asWritten),
+    prompt: promptOf(state.task, last, scratchpad),
+  };
+};
+
+const scratchpadOf = ({ folder }: TightState): string | null =>
+  folder === null ? null : `${folder}/${SCRATCHPAD}`;
+
+const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null): string => {
+  const text = typeof task === 'string' ? task : JSON.stringify(task, undefined, 2);
+  if (!last) return text;
+  return [
+    text,
+    '',
+    `This is not the first try. Pass ${last.number} was not good enough; what it left open comes first.`,
+    ...(scratchpad === null ? [] : [`Before anything else, read ${scratchpad}: all passes so far.`]),
+    ...section('The review found', last.review?.issues ?? []),
+    ...section('These tests failed', last.test?.issues ?? []),
+    '',
+    'Mend exactly these before you do anything else.',
+  ].join('\n');
+};
+
+const section = (title: string, issues: readonly Issue[]): readonly string[] =>
+  issues.length === 0 ? [] : ['', `${title}:`, ...issues.map(inWords)];
+
+const inWords = ({ category, description, details }: Issue): string => {
+  const { file, line } = details;
+  const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''}: ` : '';
+  return `- ${place}${description}${category === '' ? '' : ` (${category})`}`;
+};
+
+/** What reviewer and tester are given. */
+export const checkerInput = ({ task, current, folder }: TightState, implementation: Json): Json => ({
+  task,
+  pass: current.number,
+  implementation,
+  scratchpad: folder === null ? null : `${folder}/${SCRATCHPAD}`,
+});

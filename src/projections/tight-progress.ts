@@ -1,0 +1,181 @@
+import type { RecordedEvent } from '../events/event.ts';
+import type { Json, JsonObject } from '../events/json.ts';
+import { VERDICTS } from '../events/turn.ts';
+import { TYPE } from '../events/vocabulary.ts';
+import { projection } from './projection.ts';
+
+interface PassView {
+  number: number;
+  implementation: string;
+  review: 'PASS' | 'FAIL' | null;
+  reviewIssues: string[];
+  test: 'PASS' | 'FAIL' | null;
+  testFailures: string[];
+  status: string;
+}
+
+/** How far a tight loop is. */
+export interface TightProgress {
+  /** Null until the loop has started. */
+  folder: string | null;
+  task: string;
+  enabled: boolean;
+  status: string;
+  passesMax: number | null;
+  reviewFailuresInRow: number;
+  testFailuresInRow: number;
+  passes: PassView[];
+}
+
+const initial: TightProgress = {
+  folder: null,
+  task: '',
+  enabled: true,
+  status: 'in_progress',
+  passesMax: null,
+  reviewFailuresInRow: 0,
+  testFailuresInRow: 0,
+  passes: [],
+};
+
+const VERIFIED = 'IMPLEMENTATION_VERIFIED';
+
+/** Each tight loop pass by pass: what its scratchpad and its progress file are made of. */
+export const tightProgress = projection({
+  name: 'tight-progress',
+  version: 1,
+  partition: 'run',
+  initial,
+  on: {
+    'loop.started': (state, event) => {
+      if (!isOwn(event)) return;
+      const { folder, task, enabled, passesMax } = event.data;
+      state.folder = typeof folder === 'string' ? folder : null;
+      state.task = typeof task === 'string' ? task : JSON.stringify(task);
+      state.enabled = enabled !== false;
+      state.passesMax = numberOr(passesMax, null);
+    },
+    'loop.pass': (state, event) => {
+      if (isOwn(event)) notePass(state, event.data);
+    },
+    'loop.status': (state, { data, ...event }) => {
+      if (isOwn(event)) setStatus(state, data['status']);
+    },
+    'loop.decided': (state, { data, ...event }) => {
+      if (!isOwn(event)) return;
+      const { option, more } = data;
+      if (option === 'continue' || option === 'retry') setStatus(state, 'in_progress');
+      if (option === 'continue' && typeof more === 'number') state.passesMax = state.passes.length + more;
+    },
+    [TYPE.runEnded]: (state, { data, ...event }) => {
+      if (isOwn(event)) setStatus(state, data['verdict']);
+    },
+  },
+});
+
+/** Rows that a loop which is the root of its run wrote about itself. */
+const isOwn = ({ kind, actor, run }: Pick<RecordedEvent, 'kind' | 'actor' | 'run'>): boolean =>
+  kind === 'fact' && actor === run;
+
+function setStatus(state: TightProgress, status: Json | undefined): void {
+  if (typeof status !== 'string') return;
+  // How it ended is the last word.
+  if (state.status === VERIFIED || VERDICTS.some((verdict) => verdict === state.status)) return;
+  state.status = status === 'verified' ? VERIFIED : status;
+}
+
+function notePass(state: TightProgress, data: JsonObject): void {
+  const { number, implementation, review, test, status, passesMax, failedInRow } = data;
+  state.passes.push({
+    number: numberOr(number, 0),
+    implementation: typeof implementation === 'string' ? implementation : '',
+    ...asResult('review', 'reviewIssues', review),
+    ...asResult('test', 'testFailures', test),
+    status: status === 'verified' ? VERIFIED : typeof status === 'string' ? status : '',
+  } as PassView); // Both results together make it one.
+  state.passesMax = numberOr(passesMax, null);
+  const inRow = isObject(failedInRow) ? failedInRow : {};
+  state.reviewFailuresInRow = numberOr(inRow['review'], 0);
+  state.testFailuresInRow = numberOr(inRow['test'], 0);
+}
+
+const asResult = (
+  name: string,
+  list: string,
+  result: Json | undefined,
+): Readonly<Record<string, unknown>> => {
+  if (!isObject(result)) return { [name]: null, [list]: [] };
+  const { passed, issues } = result;
+  return {
+    [name]: passed === true ? 'PASS' : 'FAIL',
+    [list]: (Array.isArray(issues) ? issues : []).map((issue: Json) => inWords(issue)),
+  };
+};
+
+const inWords = (issue: Json): string => {
+  const { description, category, details }: JsonObject = isObject(issue) ? issue : {};
+  const { file, line }: JsonObject = isObject(details) ? details : {};
+  const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''} - ` : '';
+  const kind = typeof category === 'string' && category !== '' ? ` (${category})` : '';
+  return `${place}${typeof description === 'string' ? description : ''}${kind}`;
+};
+
+const numberOr = <Else>(value: Json | undefined, otherwise: Else): number | Else =>
+  typeof value === 'number' ? value : otherwise;
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The files of a run, by name. */
+export const tightFiles = (state: TightProgress): Readonly<Record<string, string>> => ({
+  'feedback-scratchpad.md': scratchpad(state),
+  'progress.json': `${JSON.stringify(progress(state), undefined, 2)}\n`,
+});
+
+const scratchpad = ({ task, status, passes }: TightProgress): string =>
+  [
+    '# Feedback scratchpad',
+    '',
+    ...quoted(task),
+    '',
+    ...(passes.length === 0 ? ['No pass has ended yet.', ''] : passes.flatMap(entry)),
+    `Status of the loop: ${status}`,
+    '',
+  ].join('\n');
+
+const entry = (pass: PassView): readonly string[] => [
+  `## Pass ${pass.number}`,
+  '',
+  `- **Implementation**: ${inOneLine(pass.implementation)}`,
+  `- **Review**: ${pass.review ?? 'not run'}`,
+  ...pass.reviewIssues.map((issue) => `  - ${inOneLine(issue)}`),
+  `- **Tests**: ${pass.test ?? 'not run'}`,
+  ...pass.testFailures.map((failure) => `  - ${inOneLine(failure)}`),
+  `- **Status**: ${pass.status}`,
+  '',
+];
+
+/** What agents say must not be able to look like the headings around it. */
+const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+const quoted = (text: string): readonly string[] => text.split('\n').map((line) => `> ${line}`);
+
+/** In the shape that other tools read. */
+const progress = (state: TightProgress) => ({
+  feedback_loop: {
+    enabled: state.enabled,
+    current_iteration: Math.max(1, state.passes.length + (state.status === 'in_progress' ? 1 : 0)),
+    max_iterations: state.passesMax,
+    status: state.status,
+    consecutive_review_failures: state.reviewFailuresInRow,
+    consecutive_test_failures: state.testFailuresInRow,
+    iterations: state.passes.map((pass) => ({
+      number: pass.number,
+      implementation: pass.implementation,
+      review_result: pass.review ?? 'NOT_RUN',
+      test_result: pass.test ?? 'NOT_RUN',
+      ...(pass.reviewIssues.length > 0 && { review_issues: pass.reviewIssues }),
+      ...(pass.testFailures.length > 0 && { test_failures: pass.testFailures }),
+      ...(pass.status === VERIFIED && { status: VERIFIED }),
+    })),
+  },
+});
