@@ -38,6 +38,13 @@ export {
   type StepInput,
 } from './machines/plan-run.ts';
 export type { QuestionLevel, QuestionOption } from './machines/question-machine.ts';
+export {
+  type RepeatInput,
+  type RepeatLoop,
+  type RepeatLoopOptions,
+  type RepeatOutput,
+  repeatLoop,
+} from './machines/repeat-loop.ts';
 export type { RunEvent, RunInput, RunOutput } from './machines/run-machine.ts';
 export {
   type CheckerInput,

@@ -1,7 +1,7 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { TurnResult } from '../actors/turn.ts';
 import type { System } from '../actors/workspace.ts';
-import type { Address } from '../events/event.ts';
+import type { Address, NewEvent } from '../events/event.ts';
 import type { OpenCall, OpenTimer, RunRecord, Turn, Verdict } from '../events/turn.ts';
 
 type Taken = Extract<TurnResult, { kind: 'turn' }>;
@@ -12,19 +12,23 @@ export class ExploredSystem implements System {
   readonly runs: ReadonlyMap<string, RunRecord>;
   readonly calls: ReadonlyMap<string, OpenCall>;
   readonly timers: ReadonlyMap<string, OpenTimer>;
+  /** How many requests to agents were answered on the way here. */
+  readonly replies: number;
 
   constructor(
-    parts: Pick<ExploredSystem, 'actors' | 'runs' | 'calls' | 'timers'> = {
+    parts: Pick<ExploredSystem, 'actors' | 'runs' | 'calls' | 'timers' | 'replies'> = {
       actors: new Map(),
       runs: new Map(),
       calls: new Map(),
       timers: new Map(),
+      replies: 0,
     },
   ) {
     this.actors = parts.actors;
     this.runs = parts.runs;
     this.calls = parts.calls;
     this.timers = parts.timers;
+    this.replies = parts.replies;
   }
 
   /** All there is is here: what is not, is not. */
@@ -48,9 +52,13 @@ export class ExploredSystem implements System {
       runs: new Map([...this.runs, ...runs]),
       calls: opened(this.calls, turn.openedCalls, turn.closedCalls.map(callKey)),
       timers: openedTimers(this.timers, turn),
+      replies: this.replies + turn.events.filter(isReply).length,
     });
   }
 }
+
+const isReply = ({ kind, type }: NewEvent): boolean =>
+  kind === 'message' && (type === 'agent.done' || type === 'agent.failed');
 
 const callKey = ({ actor, call, generation }: Pick<OpenCall, 'actor' | 'call' | 'generation'>): string =>
   `${actor}#${call}.${generation}`;

@@ -10,9 +10,11 @@ import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt } from '../machines/agent-work.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import type { EarlierResult } from '../machines/run-state.ts';
+import { tightMachine } from '../machines/tight-machine.ts';
 import { ExploredSystem } from './explored-system.ts';
 import { type Edge, longestFrom } from './graph.ts';
 import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
+import { reduceTight } from './reduce-tight.ts';
 
 /** One thing that an agent may do with a call. */
 export interface AgentOutcome {
@@ -46,7 +48,9 @@ export interface Proof {
   readonly transitions: number;
   /** On the longest ways; null if nothing was proved. */
   readonly turns: number | null;
+  /** Attempts of agents, and the requests that they were for. */
   readonly calls: number | null;
+  readonly requests: number | null;
   readonly callsByAgent: Readonly<Record<string, number>>;
   readonly verdicts: readonly Verdict[];
   /** Whether some way leads to a question. What persons say is not explored: they may go on for as long as they like. */
@@ -57,10 +61,16 @@ export interface Proof {
   readonly endless: { readonly prefix: readonly string[]; readonly cycle: readonly string[] } | null;
 }
 
+/** These have the same machine under whatever names their users give them. */
+const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
+  [runMachine, reduceRun],
+  [tightMachine, reduceTight],
+]);
+
 const STATES_MAX = 100_000;
 const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
-const COMPARED_FIRST = 500;
+const COMPARED_FIRST = 200;
 const COMPARED_THEN = 7;
 const NO_CAP = { deliveriesPerTurn: 1_000, turnsPerRun: Number.MAX_SAFE_INTEGER };
 
@@ -98,6 +108,8 @@ class Explorer {
   #mayAsk = false;
   #transitions = 0;
   #revisits = 0;
+  /** So many states have all their edges. */
+  #expanded = 0;
   #problem: string | null = null;
 
   constructor(registry: Registry, exploration: Exploration) {
@@ -113,6 +125,7 @@ class Explorer {
     let breatheAtMs = performance.now() + SLICE_MS;
     for (let state = 0; state < this.#systems.length && this.#problem === null; state += 1) {
       this.#expand(state);
+      this.#expanded = state + 1;
       if (this.#systems.length > statesMax) this.#problem = `there are more than ${statesMax} states`;
       if (performance.now() > breatheAtMs) breatheAtMs = await breath();
     }
@@ -150,7 +163,8 @@ class Explorer {
   readonly #reductionOf = (machine: string): Reduce | undefined => {
     const own = this.#exploration.reduce?.[machine] ?? REDUCTIONS[machine];
     if (own) return own;
-    return this.#registry.newest(machine)?.workflow.machine === runMachine ? reduceRun : undefined;
+    const registered = this.#registry.newest(machine)?.workflow.machine;
+    return registered && REDUCTIONS_BY_MACHINE.get(registered);
   };
 
   #expand(state: number): void {
@@ -170,7 +184,7 @@ class Explorer {
     const edges = this.#edges[state];
     for (const { system: next, label, turns, agent } of moves) {
       const { state: to, isNew } = this.#enter(next);
-      edges?.push({ to, label, turns, agent });
+      edges?.push({ to, label, turns, agent, replies: next.replies - system.replies });
       this.#transitions += 1;
       if (!isNew) this.#compare(next, to);
     }
@@ -179,15 +193,12 @@ class Explorer {
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    const first = this.#systems[state];
-    if (!first || system.verdict() !== null) return;
+    if (system.verdict() !== null || state >= this.#expanded) return;
     if (this.#revisits > COMPARED_FIRST && this.#revisits % COMPARED_THEN !== 0) return;
-    const keysOf = (from: ExploredSystem) =>
-      this.#movesFrom(from)
-        .map(({ system: next }) => this.#keyOf(next))
-        .sort()
-        .join('\n');
-    if (keysOf(system) !== keysOf(first))
+    const known = (this.#edges[state] ?? []).map(({ to }) => to);
+    const found = this.#movesFrom(system).map(({ system: next }) => this.#keys.get(this.#keyOf(next)) ?? -1);
+    // What is open in both may have been opened in another order.
+    if (inOrder(known) !== inOrder(found))
       this.#problem = `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;
   }
 
@@ -251,6 +262,7 @@ class Explorer {
       transitions: this.#transitions,
       turns: isBounded ? longest.turns : null,
       calls: isBounded ? longest.calls : null,
+      requests: isBounded ? longest.requests : null,
       callsByAgent: isBounded ? longest.callsByAgent : {},
       verdicts: [...this.#verdicts].sort(),
       mayAsk: this.#mayAsk,
@@ -259,6 +271,8 @@ class Explorer {
     };
   }
 }
+
+const inOrder = (states: readonly number[]): string => [...states].sort((one, other) => one - other).join();
 
 /** Machines do not branch on time, and ids decide nothing: both stand still. */
 const header = (id: string) => ({ id, atMs: 0, origin: 'runtime', by: null, cause: null }) as const;
@@ -281,7 +295,7 @@ const outcomeOf = (call: OpenCall, { output = null, issues, fails, name }: Agent
 const madeBefore = ({ machine, input }: OpenCall): readonly Json[] => {
   if (machine !== AGENT) return [];
   const { work } = JSON.parse(input) as Attempt; // The machine of agents makes nothing but attempts.
-  return (work.history as unknown as readonly EarlierResult[]).map(({ output }) => output);
+  return (work.history as unknown as readonly Partial<EarlierResult>[]).flatMap(({ output }) => output ?? []);
 };
 
 const describe = ({ actors }: ExploredSystem): string =>

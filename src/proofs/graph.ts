@@ -3,8 +3,10 @@ export interface Edge {
   readonly to: number;
   readonly label: string;
   readonly turns: number;
-  /** Agents whose attempt this edge ends. */
+  /** The agent whose attempt this edge ends. */
   readonly agent: string | null;
+  /** How many requests to agents were answered, well or ill. */
+  readonly replies: number;
 }
 
 /** The longest ways through a graph without cycles, or a cycle. */
@@ -13,6 +15,7 @@ export type Longest =
       readonly kind: 'bounded';
       readonly turns: number;
       readonly calls: number;
+      readonly requests: number;
       readonly callsByAgent: Readonly<Record<string, number>>;
     }
   | { readonly kind: 'cycle'; readonly prefix: readonly string[]; readonly cycle: readonly string[] };
@@ -35,6 +38,7 @@ export const longestFrom = (edges: readonly (readonly Edge[])[]): Longest => {
     kind: 'bounded',
     turns: most(({ turns }) => turns),
     calls: most(({ agent }) => (agent === null ? 0 : 1)),
+    requests: most(({ replies }) => replies),
     callsByAgent: Object.fromEntries(
       agents.map((name) => [name, most(({ agent }) => (agent === name ? 1 : 0))]),
     ),

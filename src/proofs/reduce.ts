@@ -36,7 +36,7 @@ const reduceAgent: Reduce = (given) => {
 /** The id of a request counts the runs of its step, which nobody looks at. */
 const workOf = (request: string): string => request.slice(0, request.lastIndexOf('.'));
 
-const near = (left: number | null): Json => (left === null || left > FAR ? 'many' : left);
+export const near = (left: number | null): Json => (left === null || left > FAR ? 'many' : left);
 
 /** A plan run has the machine of all plan runs, under a name of its user's. */
 export const reduceRun: Reduce = (given) => {
@@ -107,7 +107,7 @@ const isObject = (value: Json): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Without a limit nobody looks at the counter: the endless loop shows as a cycle. */
-const counted = (limit: number | null, count: number): Json => (limit === null ? 'any' : count);
+export const counted = (limit: number | null, count: number): Json => (limit === null ? 'any' : count);
 
 /**
  * What a step has made so far. Things that are just new, whichever they are, are alike: what matters of them is which came
@@ -125,7 +125,7 @@ const made = ({ history, output, hash }: StepRecord): Json => {
   ];
 };
 
-const FRESH = '$fresh';
+export const FRESH = '$fresh';
 
 /** An artifact that is like no other of the way. */
 export const freshArtifact = (nth: number): Json => ({ [FRESH]: nth });

@@ -2,6 +2,7 @@ import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
 import { type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
+import { tightMachine } from '../machines/tight-machine.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 
@@ -18,6 +19,13 @@ const WORKER: readonly AgentOutcome[] = [
   { name: 'makes something new', output: ({ nth }) => freshArtifact(nth) },
   { name: 'leaves it as it was', output: ({ nth, made }) => made.at(-1) ?? freshArtifact(nth) },
   { name: 'brings an earlier one back', output: ({ nth, made }) => earlierOf(made) ?? freshArtifact(nth) },
+  FAILS,
+];
+
+/** One that says what it did, but not what it made; or that it is not done yet. */
+const DEVELOPER: readonly AgentOutcome[] = [
+  { name: 'implements', output: { summary: 'implemented', done: true } },
+  { name: 'is not done', output: { summary: 'implemented', done: false } },
   FAILS,
 ];
 
@@ -49,17 +57,19 @@ export const worstCase = async (
   given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
   turnsPerRun: number,
 ): Promise<WorstCase> => {
-  const outcomes = given.outcomes ?? outcomesOfPlan(registry, given);
+  const outcomes = given.outcomes ?? outcomesOf(registry, given);
   const proof = await explore(registry, { ...given, outcomes });
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   return { ...proof, text: inWords(proof, cap) };
 };
 
-const outcomesOfPlan = (
+/** What the agents of the package's own loops may do. */
+const outcomesOf = (
   registry: Registry,
   { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
 ): Exploration['outcomes'] => {
   const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
   const steps = stepsOf(plan);
@@ -72,9 +82,11 @@ const outcomesOfPlan = (
 const stepsOf = ({ steps }: Plan): readonly Step[] =>
   steps.flatMap((step) => (step.nested ? stepsOf((step.nested.input as unknown as RunInput).plan) : step));
 
-const inWords = ({ result, calls, turns, mayAsk, problem, endless }: Proof, cap: number): string => {
+const inWords = (proof: Proof, cap: number): string => {
+  const { result, calls, requests, turns, mayAsk, problem, endless } = proof;
+  const retried = calls === requests ? '' : ` (${calls} with retries)`;
   if (result === 'proved')
-    return `at most ${calls} calls of agents in ${turns} turns${mayAsk ? ', then it ends or asks a person' : ''}`;
+    return `at most ${requests} calls of agents${retried} in ${turns} turns${mayAsk ? ', then it ends or asks a person' : ''}`;
   const why =
     problem ?? (endless ? `it need not end (${endless.cycle.join(', ')})` : 'it may come to a halt');
   return `not proved, at most ${cap} turns by the cap: ${why}`;

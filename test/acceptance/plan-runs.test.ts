@@ -297,7 +297,7 @@ describe('a plan run', () => {
     expect({ result, most, text }).toEqual({
       result: 'proved',
       most: 12,
-      text: 'at most 12 calls of agents in 30 turns',
+      text: 'at most 6 calls of agents (12 with retries) in 30 turns',
     });
     const { output } = await (await runtime.start('draft', 'a letter')).result();
     expect(output).toMatchObject({ verdict: 'exhausted', spent: { calls: 12 } });

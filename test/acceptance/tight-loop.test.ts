@@ -6,7 +6,9 @@ import {
   answer,
   type CheckerInput,
   type DeveloperInput,
+  type RepeatInput,
   type Runtime,
+  repeatLoop,
   type TightLoopOptions,
   type TightOutput,
   tightLoop,
@@ -494,5 +496,71 @@ describe('at a limit of a tight loop', () => {
     await played.run.cancel();
     expect((await played.run.result()).verdict).toBe('cancelled');
     expect(progressIn(played.folder)['status']).toBe('cancelled');
+  });
+});
+
+describe('the worst case of a tight loop', () => {
+  const worst = async (options: TightLoopOptions) => {
+    const loop = tightLoop({ ...stopping, ...options });
+    const agents = { developer: never, reviewer: never, tester: never };
+    const runtime = await open({ file: temporaryFile(), workflows: [loop], agents });
+    return runtime.worstCase('tight-loop', 'Add CSV export');
+  };
+
+  it.each([
+    [{}, 15],
+    [{ strict: true }, 13],
+    [{ enabled: false }, 3],
+    [{ maxIterations: 2 }, 6],
+  ] as const)('T1, X4: with %j it is %i calls, and proved', async (options, calls) => {
+    const { result, requests, calls: attempts, text, verdicts } = await worst(options);
+    expect({ result, requests }).toEqual({ result: 'proved', requests: calls });
+    expect(attempts).toBe(3 * calls);
+    expect(text).toContain(`at most ${calls} calls of agents (${3 * calls} with retries)`);
+    expect(verdicts).toContain('verified');
+  });
+});
+
+describe('a loop inside one task', () => {
+  const play10 = async (
+    worker: AgentFunction<RepeatInput, unknown>,
+    options: { onLimit?: 'ask' | 'stop' } = stopping,
+  ) => {
+    const loop = repeatLoop('polish', { agent: 'worker', role: { attempts: 1 }, ...options });
+    const file = temporaryFile();
+    const runtime = await open({ file, workflows: [loop], agents: { worker } });
+    return { runtime, file, loop, run: await runtime.start('polish', 'a text', { id: 'r' }) };
+  };
+
+  it('T10: the same agent again, with its last answer, until it says that it is done', async () => {
+    const given: RepeatInput[] = [];
+    const { run, runtime, file, loop } = await play10(({ input }) => {
+      given.push(input);
+      return input.repeat === 3 ? 'TASK_COMPLETE' : `draft ${input.repeat}`;
+    });
+    expect(await run.result()).toMatchObject({
+      verdict: 'verified',
+      output: { repeats: 3, output: 'TASK_COMPLETE' },
+    });
+    expect(given.map(({ repeat, last }) => [repeat, last])).toEqual([
+      [1, null],
+      [2, 'draft 1'],
+      [3, 'draft 2'],
+    ]);
+    await runtime.close();
+    await expectReplays(file, [loop]);
+  });
+
+  it('T10: at most 10 repeats; then it ends, or a person may continue, accept or cancel', async () => {
+    const stopped = await play10(() => 'not yet');
+    expect(await stopped.run.result()).toMatchObject({
+      verdict: 'exhausted',
+      output: { repeats: 10, limit: { limit: 'repeats' } },
+    });
+    const asked = await play10(({ input }) => ({ done: input.repeat === 12 }), { onLimit: 'ask' });
+    await asked.runtime.answer(await questionOf(asked.runtime), 'continue', { value: 2 });
+    expect(await asked.run.result()).toMatchObject({ verdict: 'verified', output: { repeats: 12 } });
+    const failing = await play10(throwing);
+    expect((await failing.run.result()).verdict).toBe('failed');
   });
 });

@@ -1,0 +1,46 @@
+import { canonicalJson } from '../events/encode.ts';
+import type { Json } from '../events/json.ts';
+import type { TightState } from '../machines/tight-state.ts';
+import { counted, FRESH, near, type Reduce } from './reduce.ts';
+
+/** What the guards of a tight loop can see of it. */
+export const reduceTight: Reduce = (given) => {
+  const state = given as TightState; // Kept for the machine of tight loops only.
+  const { limits, spent, halt, current, ran } = state;
+  return {
+    passes: counted(limits.passes, state.passes.length),
+    // Of the last pass only whether it was good decides anything.
+    wasGood: state.passes.at(-1)?.test?.passed ?? null,
+    current: [current.review?.passed ?? null, current.test?.passed ?? null],
+    repeat: state.repeats ? state.repeat : 0,
+    pending: state.pending?.role ?? null,
+    started: state.started,
+    issues: Object.values(state.issues)
+      .filter(({ status }) => status === 'open' || status === 'rejected')
+      .map(
+        ({ gate, category, fingerprint, inRow, status, lastPass }): Json => [
+          category === FRESH ? FRESH : fingerprint,
+          gate,
+          counted(gate === 'review' ? limits.sameIssue : limits.sameFailure, inRow),
+          status,
+          Math.min(ran[gate === 'review' ? 'review' : 'test'] - lastPass, 1),
+        ],
+      )
+      .map((issue) => canonicalJson(issue))
+      .sort(),
+    inRow: [
+      counted(limits.failuresInRow, state.failedInRow.review),
+      counted(limits.failuresInRow, state.failedInRow.test),
+    ],
+    artifacts: [state.artifacts.at(-1) ?? null, [...new Set(state.artifacts)].sort()],
+    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
+    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    counts: [
+      counted(limits.unchanged, state.unchanged),
+      counted(limits.oscillations, state.oscillations),
+      state.allowed,
+    ],
+    paused: state.pauseReasons,
+    halt: halt && [halt.verdict, halt.met?.limit ?? null, state.resume],
+  };
+};
