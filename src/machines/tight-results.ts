@@ -51,13 +51,20 @@ const textIn = (output: Json, { text }: JsonObject): string | undefined => {
   return typeof text === 'string' ? text : undefined;
 };
 
-/** The findings in a text: its list items if it has a list, else its lines, without the word that says no. */
+/** How test runners mark a test that failed: TAP, node, vitest, jest, mocha, pytest, go, cargo. */
+const FAILED_TEST = /^(?:not ok\b|✖|✗|×|✕|FAIL(?:ED)?\b|--- FAIL\b|test .* \.\.\. FAILED)/;
+
+/**
+ * The findings in a text. Of a test runner, the lines that name a test which failed; of a reviewer, its list items; if there
+ * are none, all its lines, without the word that says no.
+ */
 const linesOf = (check: Check, text: string): readonly string[] => {
   const lines = text
     .split('\n')
     .map((line) => line.replace(WORDS[check].no, '').trim())
     .filter((line) => line !== '');
-  const items = lines.filter((line) => /^(?:[-*•]|\d{1,3}[.)]) /.test(line));
+  const isItem = check === 'test' ? FAILED_TEST : /^(?:[-*•]|\d{1,3}[.)]) /;
+  const items = lines.filter((line) => isItem.test(line));
   const found = (items.length > 0 ? items : lines).slice(0, LINES_MAX);
   return found.length > 0 ? found : [`The ${check} failed without a word.`];
 };

@@ -1,8 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { DeveloperInput } from '../../src/index.ts';
+import { temporaryFile } from '../store/temporary-directory.ts';
 
-const runExample = (name: string): string =>
-  execFileSync(process.execPath, [`build/examples/${name}.js`], { encoding: 'utf8' });
+const runExample = (name: string, ...args: readonly string[]): string =>
+  execFileSync(process.execPath, [`build/examples/${name}.js`, ...args], { encoding: 'utf8' });
 
 it('X1, X4: one plan ends in all six verdicts, each within the worst case that was told before', () => {
   const shown = runExample('six-verdicts');
@@ -17,4 +21,39 @@ it('X1, X4: one plan ends in all six verdicts, each within the worst case that w
   );
   expect(most).toHaveLength(verdicts.length);
   for (const [index, [, calls]] of ends.entries()) expect(calls).toBeLessThanOrEqual(most[index] ?? 0);
+});
+
+it('T2, T4, T5: with a real implementer, linter and test runner a broken project ends verified', () => {
+  const folder = dirname(temporaryFile());
+  const shown = runExample('tight-loop', folder);
+  expect(shown).toContain('at most 15 calls of agents (45 with retries)');
+  expect(shown).toContain('pass 1: wrote csv.mjs; review failed, tests not run');
+  expect(shown).toContain('pass 3: wrote csv.mjs without var, with quotes; review passed, tests passed');
+  expect(shown).toContain('verified IMPLEMENTATION_VERIFIED after 3 passes, 8 calls');
+  const scratchpad = join(folder, 'work.db.runs', 'csv', 'feedback-scratchpad.md');
+  // What the implementer had on its standard input in each pass.
+  const received = [1, 2, 3].map(
+    (pass) =>
+      JSON.parse(readFileSync(join(folder, `received-${pass}.json`), 'utf8')) as { input: DeveloperInput },
+  );
+  expect(received.map(({ input }) => input)).toMatchObject([
+    { pass: 1, reviewIssues: [], testFailures: [], scratchpad, prompt: 'Export rows as CSV' },
+    {
+      pass: 2,
+      reviewIssues: [{ file: 'csv.mjs', line: 2, description: 'use const in place of var' }],
+      testFailures: [],
+      prompt: expect.stringContaining('- csv.mjs:2: use const in place of var (style)'),
+    },
+    {
+      pass: 3,
+      reviewIssues: [],
+      testFailures: [{ description: expect.stringContaining('quotes what needs quotes') }],
+    },
+  ]);
+  for (const { input } of received.slice(1)) expect(input.prompt).toContain(`read ${scratchpad}`);
+  expect(readFileSync(scratchpad, 'utf8').match(/^## Pass \d$/gm)).toEqual([
+    '## Pass 1',
+    '## Pass 2',
+    '## Pass 3',
+  ]);
 });
