@@ -7,7 +7,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { agent, createRuntime, tightLoop } from 'loopwright';
+import { agent, createRuntime, tightLoop, tightProgress } from 'loopwright';
 
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), 'loopwright-'));
 
@@ -75,15 +75,14 @@ const runtime = await createRuntime({
 });
 
 console.log((await runtime.worstCase('tight-loop', 'Export rows as CSV')).text);
+let shown = 0;
 const run = await runtime.start('tight-loop', 'Export rows as CSV', { id: 'csv' });
-runtime.events$.subscribe(({ type, data }) => {
-  if (type !== 'loop.pass') return;
-  const result = (check: unknown) =>
-    check === null ? 'not run' : (check as { passed: boolean }).passed ? 'passed' : 'failed';
-  const { number, implementation, review, test } = data;
-  console.log(
-    `pass ${String(number)}: ${String(implementation)}; review ${result(review)}, tests ${result(test)}`,
-  );
+runtime.view$(tightProgress, run.id).subscribe(({ passes }) => {
+  const last = passes.at(-1);
+  if (!last || last.number <= shown) return;
+  shown = last.number;
+  const { number, implementation, review, test } = last;
+  console.log(`pass ${number}: ${implementation}; review ${review ?? 'not run'}, tests ${test ?? 'not run'}`);
 });
 const { verdict, output } = await run.result();
 console.log(

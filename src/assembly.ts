@@ -24,6 +24,7 @@ import { isRuntimeError, RuntimeError } from './errors.ts';
 import type { Door } from './events/door.ts';
 import type { EventKind, RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
+import { TYPE } from './events/vocabulary.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { contextView } from './projections/context-view.ts';
@@ -50,6 +51,8 @@ export interface Parts {
 }
 
 const SWEEP_MS = 30_000;
+/** More than a commit ever has: files are written right after each. */
+const EVENTS_OF_A_COMMIT_MAX = 10_000;
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;
 
@@ -147,7 +150,7 @@ export class Assembly {
     let orphans: readonly string[] = [];
     if (!options.idle) {
       if (log.file !== null) orphans = await reapOrphans(this.#logTag);
-      await this.#files.restore(await this.#openRunsOf(tightMachine));
+      await this.#files.restore(await this.#runsWithFiles(tightMachine));
       await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
     }
     await this.#inbox?.start();
@@ -155,13 +158,18 @@ export class Assembly {
     setImmediate(() => orphans.forEach(this.warn));
   }
 
-  async #openRunsOf(machine: AnyStateMachine): Promise<readonly string[]> {
+  /** Runs whose files a crash may have left behind: those that are open, and those that ended in the last commit. */
+  async #runsWithFiles(machine: AnyStateMachine): Promise<readonly string[]> {
     const { log, registry } = this.parts;
     const names = registry.names().filter((name) => registry.newest(name)?.workflow.machine === machine);
-    const open = await Promise.all(
-      names.map((workflow) => log.runs({ status: 'open', workflow, limit: Number.POSITIVE_INFINITY })),
-    );
-    return open.flat().map(({ id }) => id);
+    if (names.length === 0) return [];
+    const limit = Number.POSITIVE_INFINITY;
+    const open = await Promise.all(names.map((workflow) => log.runs({ status: 'open', workflow, limit })));
+    const { position } = await log.head();
+    const after = Math.max(0, position - EVENTS_OF_A_COMMIT_MAX);
+    const ended = await log.events({ types: [TYPE.runEnded], after, limit });
+    const endedHere = ended.filter(({ machine: name }) => names.includes(name));
+    return [...open.flat().map(({ id }) => id), ...new Set(endedHere.map(({ run }) => run))];
   }
 
   /** Carries out a command of the host's, or of another process's. Resolves once it is in the log. */

@@ -9,6 +9,9 @@ const WORDS: Readonly<Record<Check, { readonly yes: RegExp; readonly no: RegExp 
   test: { yes: /\bALL_TESTS_PASSING\b/, no: /\bTESTS_FAILING\b/ },
 };
 
+/** How much of a text is passed on. */
+const TEXT_LENGTH_MAX = 4_000;
+
 /** How many lines of a text are taken for findings. */
 const LINES_MAX = 50;
 
@@ -23,11 +26,11 @@ export const readCheck = (check: Check, answer: Pick<Envelope, 'output' | 'issue
   const text = textIn(output, object);
   const passed = saidIn(check, { output, object, text, listed });
   const found = readIssues(listed);
-  if (passed || found.length > 0) return { passed, issues: found };
-  return {
-    passed,
-    issues: readIssues(text === undefined ? [`The ${check} gave no reason.`] : linesOf(check, text)),
-  };
+  const issues =
+    passed || found.length > 0
+      ? found
+      : readIssues(text === undefined ? [`The ${check} gave no reason.`] : linesOf(check, text));
+  return { passed, issues, text: text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX) };
 };
 
 interface Said {

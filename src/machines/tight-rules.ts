@@ -141,7 +141,7 @@ const checked = (state: TightState, check: Check, answer: Answer): TightOutcome 
   const run = state.ran[check] + 1;
   const next: TightState = {
     ...state,
-    current: { ...state.current, [check]: { passed, issues } },
+    current: { ...state.current, [check]: { passed, issues, text: passed ? null : said.text } },
     issues: noteIssues(state.issues, said.passed ? [] : said.issues, { gate: check, pass: run }),
     ran: { ...state.ran, [check]: run },
     failedInRow: { ...state.failedInRow, [check]: passed ? 0 : state.failedInRow[check] + 1 },

@@ -31,6 +31,8 @@ export interface TightInput {
 export interface CheckResult {
   readonly passed: boolean;
   readonly issues: readonly Issue[];
+  /** The last part of what it wrote, if it wrote a text. */
+  readonly text: string | null;
 }
 
 /** One way through implement, review and test. */

@@ -17,6 +17,9 @@ export interface DeveloperInput {
   /** Word for word what the last pass found. */
   readonly reviewIssues: readonly Json[];
   readonly testFailures: readonly Json[];
+  /** What the checks wrote, if they wrote a text; its last part if it was long. */
+  readonly reviewText: string | null;
+  readonly testText: string | null;
   /** The same in words, for agents that take a text. */
   readonly prompt: string;
 }
@@ -40,6 +43,8 @@ export const developerInput = (state: TightState): DeveloperInput => {
     scratchpad,
     reviewIssues: (last?.review?.issues ?? []).map(asWritten),
     testFailures: (last?.test?.issues ?? []).map(asWritten),
+    reviewText: last?.review?.text ?? null,
+    testText: last?.test?.text ?? null,
     prompt: promptOf(state.task, last, scratchpad),
   };
 };
@@ -57,6 +62,8 @@ const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null)
     ...(scratchpad === null ? [] : [`Before anything else, read ${scratchpad}: all passes so far.`]),
     ...section('The review found', last.review?.issues ?? []),
     ...section('These tests failed', last.test?.issues ?? []),
+    ...quote('The reviewer wrote', last.review?.text ?? null),
+    ...quote('The tests wrote', last.test?.text ?? null),
     '',
     'Mend exactly these before you do anything else.',
   ].join('\n');
@@ -64,6 +71,10 @@ const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null)
 
 const section = (title: string, issues: readonly Issue[]): readonly string[] =>
   issues.length === 0 ? [] : ['', `${title}:`, ...issues.map(inWords)];
+
+/** Quoted line by line: what an agent wrote must not look like our own words. */
+const quote = (title: string, text: string | null): readonly string[] =>
+  text === null || text === '' ? [] : ['', `${title}:`, ...text.split('\n').map((line) => `> ${line}`)];
 
 const inWords = ({ category, description, details }: Issue): string => {
   const { file, line } = details;

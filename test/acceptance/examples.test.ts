@@ -27,8 +27,8 @@ it('T2, T4, T5: with a real implementer, linter and test runner a broken project
   const folder = dirname(temporaryFile());
   const shown = runExample('tight-loop', folder);
   expect(shown).toContain('at most 15 calls of agents (45 with retries)');
-  expect(shown).toContain('pass 1: wrote csv.mjs; review failed, tests not run');
-  expect(shown).toContain('pass 3: wrote csv.mjs without var, with quotes; review passed, tests passed');
+  expect(shown).toContain('pass 1: wrote csv.mjs; review FAIL, tests not run');
+  expect(shown).toContain('pass 3: wrote csv.mjs without var, with quotes; review PASS, tests PASS');
   expect(shown).toContain('verified IMPLEMENTATION_VERIFIED after 3 passes, 8 calls');
   const scratchpad = join(folder, 'work.db.runs', 'csv', 'feedback-scratchpad.md');
   // What the implementer had on its standard input in each pass.
