@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   type AgentFunction,
+  agent,
   answer,
   type CheckerInput,
   type DeveloperInput,
@@ -16,7 +18,7 @@ import {
 } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { never, throwing } from '../support/draft-plan.ts';
-import { expectReplays, open, refusal } from '../support/runtimes.ts';
+import { expectReplays, open, refusal, rounds } from '../support/runtimes.ts';
 
 type Input = DeveloperInput & CheckerInput;
 type Work = AgentFunction<Input, unknown>;
@@ -563,4 +565,74 @@ describe('a loop inside one task', () => {
     const failing = await play10(throwing);
     expect((await failing.run.result()).verdict).toBe('failed');
   });
+});
+
+describe('no run of a tight loop is worse than its worst case', () => {
+  // Method: agents that do anything, by a generator that the run's own id seeds; each request is tried once.
+  const ANYTHING = rounds(5_000, 10_000);
+  const once = { attempts: 1 };
+  const roles = { developer: once, reviewer: once, tester: once };
+
+  const numbersOf = (run: string, call: string): number => {
+    const digest = createHash('sha256').update(`${run} ${call}`).digest();
+    return digest.readUInt32BE(0) / 2 ** 32;
+  };
+  const anything: Work = ({ run, callId, input }) => {
+    const luck = numbersOf(run, callId);
+    if (luck < 0.02) throw new Error('out of order');
+    if (luck < 0.4) return { passed: true };
+    if (luck < 0.5) return { passed: false, issues: ['the same again'] };
+    return { passed: false, issues: [`${WORDS[input.pass % WORDS.length]} is missing`] };
+  };
+
+  it.each([
+    [{}, 15, (number: number) => number > 0],
+    [{ strict: true }, 13, (number: number) => number > 2],
+  ] as const)(
+    'T1: with %j it is reached, and exceeded by none that is left to chance',
+    async (options, most, isReviewed) => {
+      const loop = tightLoop({ ...stopping, ...options, roles });
+      const scripted = new Set(['worst']);
+      const worst: Script = {
+        reviewer: (request) => (isReviewed(request.input.pass) ? pass(request) : failDifferently(request)),
+        tester: failDifferently,
+      };
+      const by =
+        (role: 'reviewer' | 'tester'): Work =>
+        (request) =>
+          scripted.has(request.run) ? (worst[role] ?? pass)(request) : anything(request);
+      const runtime = await open({
+        file: ':memory:',
+        workflows: [loop],
+        agents: {
+          developer: agent(
+            (request: Parameters<Work>[0]) =>
+              scripted.has(request.run) ? implement(request) : anything(request),
+            { concurrency: 500, quarantine: { failures: 1e9, forMs: 0 } },
+          ),
+          reviewer: agent(by('reviewer'), { concurrency: 500, quarantine: { failures: 1e9, forMs: 0 } }),
+          tester: agent(by('tester'), { concurrency: 500, quarantine: { failures: 1e9, forMs: 0 } }),
+        },
+      });
+      expect(
+        (await (await runtime.start('tight-loop', null, { id: 'worst' })).result()).output?.spent.calls,
+      ).toBe(most);
+      const counts = new Map<number, number>();
+      const verdicts = new Set<string>();
+      for (let done = 0; done < ANYTHING; done += 500) {
+        const runs = await Promise.all(
+          Array.from({ length: 500 }, (_, index) =>
+            runtime.start('tight-loop', null, { id: `run-${done + index}` }),
+          ),
+        );
+        for (const { verdict, output } of await Promise.all(runs.map((run) => run.result()))) {
+          const calls = output?.spent.calls ?? Number.NaN;
+          counts.set(calls, (counts.get(calls) ?? 0) + 1);
+          verdicts.add(verdict);
+        }
+      }
+      expect(Math.max(...counts.keys())).toBeLessThanOrEqual(most);
+      expect([...verdicts].sort()).toEqual(['exhausted', 'failed', 'stalled', 'verified']);
+    },
+  );
 });
