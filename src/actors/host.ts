@@ -82,6 +82,8 @@ export class Host {
   #flushing: Promise<void> | undefined;
   #lastAtMs: number;
   #retryMs = RETRY_MS_MIN;
+  /** So many turns are committed one by one, after a commit that failed for reasons of its own: one of them is at fault. */
+  #alone = 0;
   #state: 'open' | 'closing' | 'closed' = 'open';
   #fault: RuntimeError | undefined;
 
@@ -166,6 +168,7 @@ export class Host {
     const recorded = turns.length === 0 ? [] : await this.#commit(turns, head, batch);
     if (!recorded) return;
     this.#retryMs = RETRY_MS_MIN;
+    this.#alone = Math.max(0, this.#alone - 1);
     this.memory.move(head, this.#lastAtMs);
     for (const turn of recorded) this.#ports.publish(turn);
     for (const turn of recorded) this.#ports.act(turn);
@@ -189,7 +192,7 @@ export class Host {
     let firstAtMs: number | undefined;
     while (
       next < queue.length &&
-      batch.length < BATCH_TURNS_MAX &&
+      batch.length < (this.#alone > 0 ? 1 : BATCH_TURNS_MAX) &&
       performance.now() < untilMs &&
       !this.#fault
     ) {
@@ -302,12 +305,30 @@ export class Host {
     if (isRuntimeError(error, 'DUPLICATE_TURN')) return this.#dropDuplicate(error.fields.id, batch);
     // A stream that is not where we think it is: what we have in memory is worth nothing.
     if (isRuntimeError(error, 'VERSION_CONFLICT')) this.memory.cache.clear();
+    if (!isRuntimeError(error) && this.#state === 'open') return this.#setApart(error, batch);
     for (const { waiting } of batch) if (!waiting.kept) this.#reject(waiting.reject, error);
     this.#queue = [...batch.flatMap(({ waiting }) => (waiting.kept ? waiting : [])), ...this.#queue];
     this.#ports.warn(`A commit failed: ${String(error)}`);
     if (this.#state === 'open') return this.#retryLater();
     // Nothing can be waited for while closing: what was kept is still open in the log, and comes again.
     for (const { reject, kept } of this.#takeQueue()) if (!kept) this.#reject(reject, error);
+  }
+
+  /** Something in the batch cannot be written, which is a fault of ours. The others must not suffer from it, nor wait for ever. */
+  #setApart(error: unknown, batch: readonly Processed[]): void {
+    const waiting = batch.map((processed) => processed.waiting);
+    const [first] = waiting;
+    if (first && waiting.length === 1) {
+      this.#alone = Math.max(0, this.#alone - 1);
+      this.#ports.warn(
+        `A stimulus (${first.incoming.kind}) cannot be written, and is left out: ${String(error)}`,
+      );
+      if (first.kept) first.reject(error);
+      else this.#reject(first.reject, error);
+      return;
+    }
+    this.#alone = waiting.length;
+    this.#queue = [...waiting, ...this.#queue];
   }
 
   #retryLater(): void {

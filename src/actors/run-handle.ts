@@ -64,7 +64,7 @@ export interface Run<Event extends EventObject = EventObject, State = ActorState
   readonly events$: Observable<RecordedEvent>;
   /** Resolves once the event is in the log and its actor has dealt with it. */
   send(event: Event, options?: SendOptions): Promise<Receipt>;
-  /** Resolves when the run ends. */
+  /** Resolves when the run ends. The process does not end by itself while someone waits for it. */
   result(): Promise<RunResult<Output>>;
   /** Resolves when the run ends or waits for a person (a state with the tag "waiting"). */
   settled(): Promise<State>;
@@ -75,7 +75,7 @@ export interface Run<Event extends EventObject = EventObject, State = ActorState
   /** What the run's steps and people know in common. */
   readonly context: RunContext;
   /** Ends it, and everything that its agents are doing for it. */
-  cancel(options?: { readonly by?: string; readonly reason?: string }): Promise<void>;
+  cancel(options?: Pick<SendOptions, 'by' | 'id'> & { readonly reason?: string }): Promise<void>;
 }
 
 export const toActorState = (record: ActorRecord): ActorState => ({

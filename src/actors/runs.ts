@@ -34,6 +34,7 @@ type Waiter = {
 
 export const createRuns = (ports: RunsPorts): Runs => {
   const waiting = new Map<string, Set<Waiter>>();
+  const awake = createAwake();
   let failure: RuntimeError | undefined;
 
   const result = async (id: string): Promise<RunResult> => {
@@ -66,17 +67,17 @@ export const createRuns = (ports: RunsPorts): Runs => {
       events$: ports.events(id),
       send: (message, options = {}) =>
         ports.execute({ kind: 'send', to: id, message, ...expected(options) }, options),
-      result: () => result(id),
-      settled: () => settledState(ports, id, () => failure),
+      result: () => awake.until(result(id)),
+      settled: () => awake.until(settledState(ports, id, () => failure)),
       pause: (reason = HOST_REASON, options = {}) =>
         tellRun(ports, { to: id, message: { type: 'run.pause', reason } }, options),
       resume: (reason = HOST_REASON, options = {}) =>
         tellRun(ports, { to: id, message: { type: 'run.resume', reason } }, options),
       context: createRunContext(ports, id),
-      async cancel({ by, reason } = {}) {
+      async cancel({ reason, ...options } = {}) {
         await ports.execute(
           { kind: 'cancel', run: id, ...(reason === undefined ? {} : { reason }) },
-          by === undefined ? {} : { by },
+          options,
         );
       },
     }),
@@ -96,6 +97,33 @@ export const createRuns = (ports: RunsPorts): Runs => {
     },
   };
 };
+
+/**
+ * Keeps the process running while someone waits for a run. A run that waits for a person has nothing else open that would: the
+ * answer may come from another process.
+ */
+const createAwake = () => {
+  let waiters = 0;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    async until<Result>(waited: Promise<Result>): Promise<Result> {
+      waiters += 1;
+      timer ??= setInterval(() => undefined, LONG_MS);
+      try {
+        return await waited;
+      } finally {
+        waiters -= 1;
+        if (waiters === 0) {
+          clearInterval(timer);
+          timer = undefined;
+        }
+      }
+    },
+  };
+};
+
+/** The longest that a timer can wait. */
+const LONG_MS = 2 ** 31 - 1;
 
 /** @throws {RuntimeError} NOT_PAUSABLE if its machine does not take the message */
 const tellRun = async (

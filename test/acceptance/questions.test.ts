@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { type OpenQuestion, planRun, sendCommand } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
@@ -218,4 +219,21 @@ describe('person agents', () => {
     });
     expect((await (await runtime.start('draft', null)).settled()).value).toBe('verified');
   });
+});
+
+it('X6, K2: a host that does nothing but wait for a person goes on when the answer comes from another process', async () => {
+  const file = temporaryFile();
+  const host = spawn(process.execPath, ['build/test/workers/waiting-host.js', file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  host.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  const ended = new Promise<number | null>((resolve) => host.once('exit', resolve));
+  await expect.poll(() => said, { timeout: 20_000 }).toContain('waiting');
+  const command = { kind: 'answer', question: 'r/agent:boss/question', option: null, value: 'yes' } as const;
+  expect(await sendCommand(file, command, { by: 'ann' })).toMatchObject({ ok: true, taken: true });
+  expect(await ended).toBe(0);
+  expect(said).toContain('verified');
 });
