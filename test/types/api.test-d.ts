@@ -6,10 +6,14 @@ import {
   agentCall,
   createRuntime,
   type Json,
+  planRun,
   projection,
   type Receipt,
+  type RunOutput,
   type RunResult,
   runSummary,
+  type StepInput,
+  tightLoop,
   type Verdict,
   workflow,
 } from '../../src/index.ts';
@@ -299,5 +303,47 @@ describe('workflows and projections', () => {
     });
     // @ts-expect-error: a projection is of runs, or of the log
     projection({ name: 'lengths', version: 1, partition: 'actor', initial: {}, on: {} });
+  });
+
+  it('a plan knows its agents, and what it is started with', async () => {
+    const ship = planRun('ship', {
+      steps: [
+        { id: 'implement', agent: 'developer' },
+        { id: 'docs', needs: ['implement'] },
+        { id: 'review', needs: ['docs'], gate: { reviewers: ['critic', 'lead'], corrects: 'implement' } },
+      ],
+      persons: { lead: { text: 'Good?' } },
+    });
+    const answering = ({ input }: { input: StepInput }) => input.task;
+    const given = { developer: answering, docs: answering, critic: answering };
+    const runtime = await createRuntime({ file: 'x.db', workflows: [ship], agents: given });
+    const run = await runtime.start('ship', { goal: 'CSV' });
+    expectTypeOf((await run.result()).output).toEqualTypeOf<RunOutput | undefined>();
+    await run.send({ type: 'step.rerun', step: 'docs', issues: ['too short'] });
+    // @ts-expect-error: there is no such message
+    await run.send({ type: 'step.again' });
+    const { critic: _, ...incomplete } = given;
+    // @ts-expect-error: the critic is missing
+    await createRuntime({ file: 'x.db', workflows: [ship], agents: incomplete });
+    const wrong = { ...given, critic: ({ input }: { input: number }) => input };
+    // @ts-expect-error: an agent of a plan is given the input of a step
+    await createRuntime({ file: 'x.db', workflows: [ship], agents: wrong });
+    // @ts-expect-error: there is no such limit
+    planRun('ship', { steps: [{ id: 'implement' }], limits: { laps: 3 } });
+    // @ts-expect-error: accepting needs a person
+    planRun('ship', { steps: [{ id: 'implement' }], onExpiry: 'accept' });
+  });
+
+  it('a tight loop has three agents, and a promise', async () => {
+    const answering = () => ({ passed: true });
+    const given = { developer: answering, reviewer: answering, tester: answering };
+    const runtime = await createRuntime({ file: 'x.db', workflows: [tightLoop()], agents: given });
+    const { output } = await (await runtime.start('tight-loop', 'Add CSV export')).result();
+    expectTypeOf(output?.promise).toEqualTypeOf<'IMPLEMENTATION_VERIFIED' | null | undefined>();
+    const { tester: _, ...incomplete } = given;
+    // @ts-expect-error: the tester is missing
+    await createRuntime({ file: 'x.db', workflows: [tightLoop()], agents: incomplete });
+    // @ts-expect-error: there is no such option
+    tightLoop({ maxPasses: 3 });
   });
 });

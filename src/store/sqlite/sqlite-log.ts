@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { RuntimeError } from '../../errors.ts';
 import type { EventLog } from '../event-log.ts';
 import { DiskBrake } from './disk-brake.ts';
@@ -40,6 +41,8 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     });
   }
   const path = realFile(file);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new RuntimeError('NOT_A_LOG', { file, problem: 'it is a directory' });
   if (mode === 'read') return openReader(path, file);
   // Reading takes shared memory, which exclusive mode does without: there, the opening itself refuses what is no log.
   if (!exclusive) refuseForeignFile(path, file);
