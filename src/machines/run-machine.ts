@@ -17,7 +17,6 @@ import {
   dispatch,
   halted,
   type NestedEnd,
-  nestedId,
   type Outcome,
   type RunMessage,
   record,
@@ -82,13 +81,11 @@ const initialState = (input: RunInput): RunState => ({
   decidedBy: null,
 });
 
-const isNested = (role: string): boolean => role.startsWith(nestedId(''));
-
 /** Only the agent itself may speak for it: from outside, an answer could be forged. */
-const isFrom = (role: string): boolean => {
+const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: boolean }): boolean => {
   const { from, self } = delivery();
   // A run of a step that is begun again has another number behind its address.
-  if (isNested(role)) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
+  if (isNested) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
   return from === `${self}/${agentId(role)}`;
 };
 
@@ -111,7 +108,7 @@ const toAgents = ({ started }: RunState, type: 'agent.pause' | 'agent.resume'): 
 /** A pause holds for the runs of steps too. */
 const toNested = (state: RunState, type: 'run.pause' | 'run.resume'): readonly RunMessage[] =>
   openRequests(state)
-    .filter(({ step, role }) => role === nestedId(step))
+    .filter(({ isNested }) => isNested)
     .map(({ role }) => ({ type, to: `./${role}`, reason: PARENT_REASON }));
 
 const PARENT_REASON = 'parent';
@@ -237,10 +234,9 @@ const setupRun = setup({
 
 /** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
 const placeOf = (state: RunState, event: RunEvent) => {
-  if (event.type === 'run.ended')
-    return openRequests(state).find(({ role }) => isNested(role) && isFrom(role));
+  if (event.type === 'run.ended') return openRequests(state).find((open) => open.isNested && isFrom(open));
   if (event.type !== 'agent.done' && event.type !== 'agent.failed') return undefined;
-  return openRequests(state).find(({ request, role }) => request === event.request && isFrom(role));
+  return openRequests(state).find((open) => open.request === event.request && isFrom(open));
 };
 
 const recorded = (state: RunState, event: RunEvent): Outcome => {

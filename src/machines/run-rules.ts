@@ -348,8 +348,8 @@ export const withdrawAll = (state: RunState): Outcome => {
   );
   return {
     state: { ...state, steps },
-    messages: open.map(({ step, role, request }) =>
-      role === nestedId(step) ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
+    messages: open.map(({ role, request, isNested }) =>
+      isNested ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
     ),
   };
 };

@@ -147,10 +147,17 @@ export const isFinished = (state: RunState, id: string): boolean =>
 
 export const isComplete = (state: RunState): boolean => freshSteps(state).size === state.plan.steps.length;
 
-/** Requests that agents have not answered yet: by step and role. */
+/** Requests that agents, or runs of steps, have not answered yet: by step and role. */
 export const openRequests = (
   state: RunState,
-): readonly { readonly step: string; readonly role: string; readonly request: string }[] =>
-  Object.entries(state.steps).flatMap(([step, { pending }]) =>
-    Object.entries(pending).map(([role, request]) => ({ step, role, request })),
-  );
+): readonly {
+  readonly step: string;
+  readonly role: string;
+  readonly request: string;
+  readonly isNested: boolean;
+}[] =>
+  Object.entries(state.steps).flatMap(([step, { pending }]) => {
+    // Not known by the role: an agent may have the name of a run.
+    const isNested = state.plan.steps.some(({ id, nested }) => id === step && nested !== null);
+    return Object.entries(pending).map(([role, request]) => ({ step, role, request, isNested }));
+  });

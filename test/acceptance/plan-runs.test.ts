@@ -377,6 +377,17 @@ describe('a plan run', () => {
     await expectReplays(file, [plan]);
   });
 
+  it('a step, and its agent, may have a name that begins like that of a nested run', async () => {
+    const plan = planRun('named', { steps: [{ id: 'run:tests' }, { id: 'tests', agent: 'run:tests' }] });
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: { 'run:tests': () => 'green' },
+    });
+    const { output } = await (await runtime.start('named', null)).result();
+    expect(output).toMatchObject({ verdict: 'verified', outputs: { 'run:tests': 'green', tests: 'green' } });
+  });
+
   it('B13: of steps side by side one that fails lets the others finish; then a person is asked', async () => {
     const file = temporaryFile();
     const gate = createGate();
