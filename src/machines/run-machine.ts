@@ -173,7 +173,7 @@ const setupRun = setup({
     }),
     rejectIssue: assign(({ context, event }) =>
       event.type === 'issue.reject'
-        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note) }
+        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note ?? null) }
         : {},
     ),
     timeIsUp: enqueueActions(({ context, enqueue }) => {
@@ -209,6 +209,8 @@ const setupRun = setup({
     isFromContext: ({ event }) =>
       event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
     isComplete: ({ context }) => context.halt === null && isComplete(context),
+    /** Whoever sends it from outside may leave it out, and then nobody could take it back. */
+    hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
     isPaused: ({ context }) => context.pauseReasons.length > 0,
     isLastReason: ({ context, event }) =>
       event.type === 'run.resume' && dropReason(context, event.reason).pauseReasons.length === 0,
@@ -293,7 +295,7 @@ export const runMachine = setupRun.createMachine({
     'run.ended': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'context.values': { guard: 'isFromContext', actions: 'request' },
     'step.rerun': { guard: 'isFinished', target: '.working', actions: 'rerun' },
-    'run.pause': { target: '.paused', actions: 'pause' },
+    'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
   },
   states: {
@@ -312,7 +314,7 @@ export const runMachine = setupRun.createMachine({
     paused: {
       on: {
         ...notes,
-        'run.pause': { actions: 'pause' },
+        'run.pause': { guard: 'hasText', actions: 'pause' },
         'run.resume': [
           { guard: 'isLastReason', target: 'working', actions: 'resume' },
           { guard: 'hasReason', actions: 'resume' },
@@ -323,7 +325,7 @@ export const runMachine = setupRun.createMachine({
       tags: WAITING_TAG,
       on: {
         ...notes,
-        'run.pause': { actions: 'pause' },
+        'run.pause': { guard: 'hasText', actions: 'pause' },
         'run.resume': { guard: 'hasReason', actions: 'resume' },
       },
       invoke: {
