@@ -242,6 +242,38 @@ describe('a plan run', () => {
     ]);
   });
 
+  it('feedback reaches the step that is corrected whole, however long its texts are', async () => {
+    const long = (letter: string) => letter.repeat(100_000);
+    const told: unknown[] = [];
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [draftPlan()],
+      agents: {
+        writer: (request) => {
+          told.push(...request.feedback);
+          return writeNew(request);
+        },
+        critic: ({ input }) =>
+          JSON.stringify(input.inputs).includes('draft 1')
+            ? { passed: false, feedback: long('f'), issues: [{ description: long('d') }, long('i')] }
+            : approve(),
+      },
+    });
+    await (await runtime.start('draft', null)).result();
+    const rest = { severity: 'high', category: '', reviewer: 'critic' };
+    expect(told).toEqual([
+      {
+        from: 'review',
+        pass: 1,
+        issues: [
+          { ...rest, description: long('d') },
+          { ...rest, description: long('i') },
+          { reviewer: 'critic', text: long('f') },
+        ],
+      },
+    ]);
+  });
+
   it('X3: an issue that a person rejected does not come back as new', async () => {
     const file = temporaryFile();
     const plan = draftPlan();
