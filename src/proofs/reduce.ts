@@ -137,8 +137,12 @@ export const freshIssue = (nth: number, severity: Severity = 'high'): JsonObject
   description: `new issue no${nth}`,
 });
 
-const isFresh = (output: Json | undefined): boolean =>
-  isObject(output ?? null) && FRESH in (output as JsonObject);
+const isFresh = (output: Json | undefined): boolean => {
+  if (!isObject(output ?? null)) return false;
+  const { [FRESH]: nth, issues } = output as JsonObject;
+  // A gate gives the issues with which it passed.
+  return nth !== undefined || readIssues(issues).some(({ category }) => category === FRESH);
+};
 
 /** What is written to a context decides nothing in the machines that come with the package. */
 const reduceToNothing: Reduce = () => null;

@@ -336,6 +336,43 @@ describe('a plan run', () => {
     expect(new Set(calls).size).toBe(12);
   });
 
+  it('X4: the worst case counts what runs again since a gate passed with other remarks than before', async () => {
+    const roles = { s1: { attempts: 1 }, s2: { attempts: 1 }, c1: { attempts: 1 }, c2: { attempts: 1 } };
+    const plan = planRun('remarks', {
+      steps: [
+        { id: 's1' },
+        { id: 'g1', needs: ['s1'], gate: { reviewers: ['c1'], corrects: 's1' } },
+        { id: 's2', needs: ['g1'] },
+        { id: 'g2', needs: ['s2'], gate: { reviewers: ['c2'], corrects: 's1' } },
+      ],
+      limits: { passes: 2 },
+      onLimit: 'stop',
+      roles,
+    });
+    const calls: string[] = [];
+    const letter = () => 'abcdefghijkl'[calls.length];
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: {
+        s1: ({ feedback }) => feedback.length,
+        c1: () => {
+          calls.push('c1');
+          return { passed: true, issues: [{ severity: 'low', description: `remark ${letter()}` }] };
+        },
+        s2: () => {
+          calls.push('s2');
+          return calls.length;
+        },
+        c2: () => ({ passed: false, issues: [{ severity: 'critical', description: `fault ${letter()}` }] }),
+      },
+    });
+    const { callsByAgent } = await runtime.worstCase('remarks', null);
+    expect((await (await runtime.start('remarks', null)).result()).verdict).toBe('exhausted');
+    expect(calls.filter((name) => name === 's2')).toHaveLength(2);
+    expect(callsByAgent['s2']).toBe(2);
+  });
+
   it('X8: a loop without a bound is refused unless its author says why, and then the endless way is shown', async () => {
     expect(() => draftPlan({ limits: { passes: null } })).toThrow(/unbounded/);
     const plan = draftPlan({
