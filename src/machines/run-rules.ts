@@ -152,7 +152,8 @@ const endStep = (state: RunState, step: Step): Outcome => {
   const hash = hashOf(output);
   const fate = compareArtifact(before.hashes, hash);
   // One that ran again only because others had changed was not asked for anything else than before.
-  const isCorrection = before.seen > before.heeded;
+  // Nor was one that was told, while it worked already, what was wrong with its result of before.
+  const isCorrection = before.seen > before.outdated;
   const isUnchanged = isCorrection && fate === 'unchanged';
   const isOscillating = isCorrection && fate === 'oscillating';
   const done = withStep(state, step.id, {
@@ -161,6 +162,7 @@ const endStep = (state: RunState, step: Step): Outcome => {
     hash,
     hashes: [...before.hashes, hash],
     heeded: before.seen,
+    outdated: before.feedback.length,
   });
   const counted: RunState = {
     ...done,

@@ -40,6 +40,8 @@ export interface StepRecord {
   readonly seen: number;
   /** How many of them the result that stands was made with. */
   readonly heeded: number;
+  /** How many of them had come when the result that stands was there: none of these is about it. */
+  readonly outdated: number;
   readonly history: readonly EarlierResult[];
   /** How often it was rejected, if it is a gate. */
   readonly rejections: number;
@@ -92,6 +94,7 @@ const NEW_STEP: StepRecord = {
   feedback: [],
   seen: 0,
   heeded: 0,
+  outdated: 0,
   history: [],
   rejections: 0,
 };

@@ -59,6 +59,7 @@ export const reduceRun: Reduce = (given) => {
           failures: step.status === 'working' ? Object.keys(step.failures) : [],
           rejections: counted(limits.passes, step.rejections),
           unseen: [step.feedback.length - step.seen, step.seen - step.heeded],
+          corrects: [step.seen > step.outdated, step.feedback.length > step.outdated],
           made: made(step),
         },
       ]),

@@ -302,6 +302,39 @@ describe('a plan run', () => {
     ]);
   });
 
+  it('X3: what a second gate says of a result that is being corrected already does not stall the run', async () => {
+    const gate = createGate();
+    const plan = planRun('two', {
+      steps: [
+        { id: 'write' },
+        { id: 'style', needs: ['write'], gate: { reviewers: ['quick'], corrects: 'write' } },
+        { id: 'facts', needs: ['write'], gate: { reviewers: ['slow'], corrects: 'write' } },
+      ],
+      onLimit: 'stop',
+    });
+    const judged = ({ input }: { input: StepInput }) =>
+      input.inputs['write'] === 'good' ? approve() : { passed: false, issues: ['bad'] };
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: {
+        write: async ({ feedback }) => {
+          // The slow one says what it thinks of the first result while this corrects it.
+          if (feedback.length === 1) gate.open();
+          if (feedback.length === 1) await new Promise((resolve) => setTimeout(resolve, 100));
+          return feedback.length === 0 ? 'bad' : 'good';
+        },
+        quick: judged,
+        slow: async (request) => {
+          await gate.opened();
+          return judged(request);
+        },
+      },
+    });
+    const { output } = await (await runtime.start('two', null)).result();
+    expect(output).toMatchObject({ verdict: 'verified', reason: null });
+  });
+
   it('X4: the worst case is known before the start, and no run of agents that do anything is worse', async () => {
     const plan = draftPlan({ limits: { passes: 3 }, onLimit: 'stop', attempts: 2 });
     const file = temporaryFile();
