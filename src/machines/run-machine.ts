@@ -58,6 +58,8 @@ export type RunEvent =
   | AgentReply
   /** A nested run has ended. */
   | ({ type: 'run.ended' } & NestedEnd)
+  /** A nested run waits for a person, or does so no longer. */
+  | { type: 'run.waits'; waits: boolean }
   | { type: 'context.values'; request: string; role: string; values: Json }
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
@@ -76,6 +78,7 @@ const initialState = (input: RunInput): RunState => ({
   oscillations: 0,
   allowed: 0,
   pauseReasons: [],
+  waiting: [],
   halt: null,
   debt: [],
   decidedBy: null,
@@ -199,6 +202,15 @@ const setupRun = setup({
       const output = { verdict, outputs, spent: { ...spent }, reason };
       enqueue.emit({ type: 'run.ended', to: '..', output });
     }),
+    tellWaits: enqueueActions(({ enqueue }, waits: boolean) => {
+      if (delivery().parent !== null) enqueue.emit({ type: 'run.waits', to: '..', waits });
+    }),
+    noteWaits: assign(({ context, event }) => {
+      const step = placeOf(context, event)?.step;
+      if (event.type !== 'run.waits' || step === undefined) return {};
+      const others = context.waiting.filter((id) => id !== step);
+      return { waiting: event.waits ? [...others, step] : others };
+    }),
     tellLimits: enqueueActions(({ context, enqueue }) => {
       const { limits, unbounded } = context;
       enqueue.emit({ type: 'run.limits', limits: limits as unknown as Json, unbounded });
@@ -224,7 +236,12 @@ const setupRun = setup({
     stops: ({ context }) => context.halt !== null && isIdle(context),
     waitsForPersons: ({ context }) => {
       const open = openRequests(context);
-      return open.length > 0 && open.every(({ role }) => context.roles[role]?.person != null);
+      return (
+        open.length > 0 &&
+        open.every(({ step, role, isNested }) =>
+          isNested ? context.waiting.includes(step) : context.roles[role]?.person != null,
+        )
+      );
     },
     goesOn: (_, said: QuestionOutput) => isContinuing(said),
     ends: ({ context }, { said, verdict }: { said: QuestionOutput; verdict: Verdict }) =>
@@ -236,7 +253,8 @@ const setupRun = setup({
 
 /** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
 const placeOf = (state: RunState, event: RunEvent) => {
-  if (event.type === 'run.ended') return openRequests(state).find((open) => open.isNested && isFrom(open));
+  if (event.type === 'run.ended' || event.type === 'run.waits')
+    return openRequests(state).find((open) => open.isNested && isFrom(open));
   if (event.type !== 'agent.done' && event.type !== 'agent.failed') return undefined;
   return openRequests(state).find((open) => open.request === event.request && isFrom(open));
 };
@@ -254,7 +272,14 @@ const notes = {
   'agent.done': { guard: 'isAwaited', actions: 'record' },
   'agent.failed': { guard: 'isAwaited', actions: 'record' },
   'run.ended': { guard: 'isAwaited', actions: 'record' },
+  'run.waits': { guard: 'isAwaited', actions: 'noteWaits' },
   'step.rerun': { guard: 'isFinished', actions: 'rerun' },
+} as const;
+
+/** Whoever waits for a nested run that waits for a person, waits for that person. */
+const tellsParent = {
+  entry: { type: 'tellWaits', params: true },
+  exit: { type: 'tellWaits', params: false },
 } as const;
 
 const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
@@ -293,6 +318,7 @@ export const runMachine = setupRun.createMachine({
     'agent.done': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'agent.failed': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'run.ended': { guard: 'isAwaited', target: '.working', actions: 'record' },
+    'run.waits': { guard: 'isAwaited', target: '.working', actions: 'noteWaits' },
     'context.values': { guard: 'isFromContext', actions: 'request' },
     'step.rerun': { guard: 'isFinished', target: '.working', actions: 'rerun' },
     'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
@@ -310,7 +336,7 @@ export const runMachine = setupRun.createMachine({
       ],
     },
     /** All that is open is open with persons. */
-    waiting: { tags: WAITING_TAG },
+    waiting: { tags: WAITING_TAG, ...tellsParent },
     paused: {
       on: {
         ...notes,
@@ -323,6 +349,7 @@ export const runMachine = setupRun.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       on: {
         ...notes,
         'run.pause': { guard: 'hasText', actions: 'pause' },

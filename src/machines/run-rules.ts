@@ -71,7 +71,10 @@ const begin = (state: RunState, step: Step): Outcome => {
         ? [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.heeded) }]
         : before.history,
   });
-  if (step.nested) return { state: begun, messages: [startNested(begun, step, step.nested)] };
+  if (step.nested) {
+    const waiting = state.waiting.filter((each) => each !== step.id);
+    return { state: { ...begun, waiting }, messages: [startNested(begun, step, step.nested)] };
+  }
   const missing = workers.filter((role) => !state.started.includes(role));
   const messages = workers.map((role) =>
     step.reads.length === 0

@@ -76,6 +76,8 @@ export interface RunState {
   /** How many more passes of each gate persons have allowed. */
   readonly allowed: number;
   readonly pauseReasons: readonly string[];
+  /** Steps whose runs wait for a person. */
+  readonly waiting: readonly string[];
   readonly halt: Halt | null;
   readonly debt: readonly IssueRecord[];
   readonly decidedBy: string | null;

@@ -84,6 +84,7 @@ export const reduceRun: Reduce = (given) => {
       state.allowed,
     ],
     paused: state.pauseReasons,
+    waiting: [...state.waiting].sort(),
     halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
   };
 };

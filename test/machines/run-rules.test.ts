@@ -27,6 +27,7 @@ const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =
     oscillations: 0,
     allowed: 0,
     pauseReasons: [],
+    waiting: [],
     halt: null,
     debt: [],
     decidedBy: null,
