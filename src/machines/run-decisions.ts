@@ -49,7 +49,7 @@ export const verdictOf = ({ halt }: RunState, said: QuestionOutput): Verdict => 
 };
 
 /** What a decision changes, and who made it. */
-export const applyDecision = (state: RunState, said: QuestionOutput): Outcome => {
+export const applyDecision = (state: RunState, said: QuestionOutput, atMs: number): Outcome => {
   if (said.outcome !== 'answered') return { state, messages: [{ type: 'run.decided', option: 'expired' }] };
   const { option, note, by, value } = said;
   const decided = { ...state, decidedBy: by };
@@ -66,7 +66,8 @@ export const applyDecision = (state: RunState, said: QuestionOutput): Outcome =>
   }
   if (!isContinuing(said)) return { state: decided, messages: [told] };
   const more = typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : MORE_PASSES;
-  const next = goOn({ ...decided, halt: null }, state.halt, more);
+  const deadlineMs = deadlineOf(state, atMs);
+  const next = goOn({ ...decided, deadlineMs, halt: null }, state.halt, more);
   return { state: next.state, messages: [{ ...told, more }, ...next.messages] };
 };
 
@@ -113,6 +114,12 @@ const heldBack = (state: RunState): readonly { readonly step: Step; readonly gat
     );
     return isSent ? [] : [{ step, gate }];
   });
+
+/** Time that was used up is given once more. */
+const deadlineOf = ({ halt, limits, deadlineMs }: RunState, atMs: number): number | null => {
+  if (halt?.met?.limit !== 'timeMs') return deadlineMs;
+  return limits.timeMs ? atMs + limits.timeMs : null;
+};
 
 /** A budget grows only by a person: by as much again as it was. */
 const raised = (

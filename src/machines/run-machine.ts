@@ -11,6 +11,7 @@ import type { Limits, MetLimit } from './limits.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { applyDecision, isContinuing, questionFor, verdictOf } from './run-decisions.ts';
+import { addReason, dropReason, toAgents, toNested } from './run-pauses.ts';
 import {
   agentId,
   CONTEXT_ID,
@@ -77,6 +78,7 @@ const initialState = (input: RunInput): RunState => ({
   unchanged: 0,
   oscillations: 0,
   allowed: 0,
+  deadlineMs: null,
   pauseReasons: [],
   waiting: [],
   halt: null,
@@ -96,25 +98,6 @@ const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: 
 const HOST = 'host';
 
 const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
-
-const addReason = (state: RunState, reason: string): RunState =>
-  state.pauseReasons.includes(reason) ? state : { ...state, pauseReasons: [...state.pauseReasons, reason] };
-
-const dropReason = (state: RunState, reason: string): RunState => ({
-  ...state,
-  pauseReasons: state.pauseReasons.filter((each) => each !== reason),
-});
-
-const toAgents = ({ started }: RunState, type: 'agent.pause' | 'agent.resume'): readonly RunMessage[] =>
-  started.map((role) => ({ type, to: `./${agentId(role)}` }));
-
-/** A pause holds for the runs of steps too. */
-const toNested = (state: RunState, type: 'run.pause' | 'run.resume'): readonly RunMessage[] =>
-  openRequests(state)
-    .filter(({ isNested }) => isNested)
-    .map(({ role }) => ({ type, to: `./${role}`, reason: PARENT_REASON }));
-
-const PARENT_REASON = 'parent';
 
 const setupRun = setup({
   types: {
@@ -192,7 +175,7 @@ const setupRun = setup({
       for (const message of messages) enqueue.emit(message);
     }),
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
-      const { state, messages } = applyDecision(context, said);
+      const { state, messages } = applyDecision(context, said, delivery().atMs);
       enqueue.assign(state);
       for (const message of messages) enqueue.emit(message);
     }),
@@ -248,7 +231,11 @@ const setupRun = setup({
       verdictOf(context, said) === verdict,
     isHaltedAs: ({ context }, verdict: Verdict) => context.halt?.verdict === verdict,
   },
-  delays: { timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY },
+  delays: {
+    timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY,
+    deadline: ({ context: { deadlineMs } }) =>
+      deadlineMs === null ? Number.POSITIVE_INFINITY : Math.max(0, deadlineMs - delivery().atMs),
+  },
 });
 
 /** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
@@ -282,6 +269,9 @@ const tellsParent = {
   exit: { type: 'tellWaits', params: false },
 } as const;
 
+/** More time than at first is counted where something may go on: not while a person is asked whether it may. */
+const untilDeadline = { deadline: { target: 'working', actions: 'timeIsUp' } } as const;
+
 const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
   verdict,
   outputs: Object.fromEntries(Object.entries(context.steps).map(([id, { output }]) => [id, output])),
@@ -313,7 +303,13 @@ export const runMachine = setupRun.createMachine({
   context: ({ input }) => initialState(input),
   entry: ['begin', 'tellLimits'],
   initial: 'working',
-  after: { timeLimit: { target: '.working', actions: 'timeIsUp' } },
+  after: {
+    timeLimit: [
+      // The question that is open stays. Should the person let it go on, this one is asked next.
+      { guard: 'asks', actions: assign({ deadlineMs: () => delivery().atMs }) },
+      { target: '.working', actions: 'timeIsUp' },
+    ],
+  },
   on: {
     'agent.done': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'agent.failed': { guard: 'isAwaited', target: '.working', actions: 'record' },
@@ -327,6 +323,7 @@ export const runMachine = setupRun.createMachine({
   states: {
     working: {
       entry: 'dispatch',
+      after: untilDeadline,
       always: [
         { guard: 'isComplete', target: 'verified' },
         { guard: 'asks', target: 'asking' },
@@ -336,8 +333,9 @@ export const runMachine = setupRun.createMachine({
       ],
     },
     /** All that is open is open with persons. */
-    waiting: { tags: WAITING_TAG, ...tellsParent },
+    waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     paused: {
+      after: untilDeadline,
       on: {
         ...notes,
         'run.pause': { guard: 'hasText', actions: 'pause' },

@@ -75,6 +75,8 @@ export interface RunState {
   readonly oscillations: number;
   /** How many more passes of each gate persons have allowed. */
   readonly allowed: number;
+  /** Until when it may take, once a person has allowed more time; null while the time that it began with lasts. */
+  readonly deadlineMs: number | null;
   readonly pauseReasons: readonly string[];
   /** Steps whose runs wait for a person. */
   readonly waiting: readonly string[];

@@ -28,6 +28,7 @@ const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =
     allowed: 0,
     pauseReasons: [],
     waiting: [],
+    deadlineMs: null,
     halt: null,
     debt: [],
     decidedBy: null,
@@ -57,7 +58,9 @@ const reply = (
 };
 
 const decide = (state: RunState, option: string): Outcome =>
-  dispatch(applyDecision(state, { outcome: 'answered', option, value: null, note: null, by: 'ann' }).state);
+  dispatch(
+    applyDecision(state, { outcome: 'answered', option, value: null, note: null, by: 'ann' }, 0).state,
+  );
 
 const requestTo = ({ messages }: Outcome, role: string): RunMessage | undefined =>
   messages.find(({ type, to }) => type === 'agent.request' && to === `./agent:${role}`);
