@@ -15,6 +15,7 @@ import {
   BACKOFF_MAX_MS,
   cutShort,
   type Envelope,
+  isWorkRequest,
   NO_BUDGET,
   personAnswer,
   refusal,
@@ -111,6 +112,9 @@ const setupAgent = setup({
     setPaused: assign((_, paused: boolean) => ({ paused })),
   },
   guards: {
+    /** From outside nobody waits for the reply, and anything may be in it. */
+    isRequest: ({ event }) =>
+      event.type === 'agent.request' && delivery().from !== null && isWorkRequest(event.request),
     hasWork: ({ context }) => context.queue.length > 0,
     isPaused: ({ context }) => context.paused,
     mayTryAgain: ({ context }) =>
@@ -137,7 +141,9 @@ const setupAgent = setup({
   },
 });
 
-const acceptsWork = { 'agent.request': { target: 'deciding', actions: 'enqueue' } } as const;
+const acceptsWork = {
+  'agent.request': { guard: 'isRequest', target: 'deciding', actions: 'enqueue' },
+} as const;
 
 const agentMachine = setupAgent.createMachine({
   id: 'agent',
@@ -153,7 +159,7 @@ const agentMachine = setupAgent.createMachine({
   }),
   initial: 'idle',
   on: {
-    'agent.request': { actions: 'enqueue' },
+    'agent.request': { guard: 'isRequest', actions: 'enqueue' },
     'agent.cancel': [
       {
         guard: 'isCurrent',

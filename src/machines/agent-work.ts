@@ -18,6 +18,18 @@ export interface WorkRequest {
   readonly budget: Budget;
 }
 
+/** Types keep other values out; a message of some other actor is not kept by them. */
+export const isWorkRequest = (given: unknown): given is WorkRequest => {
+  const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+  return (
+    isObject(given) &&
+    'id' in given &&
+    typeof given.id === 'string' &&
+    'budget' in given &&
+    isObject(given.budget)
+  );
+};
+
 /** What the executor gives an agent: one attempt of a request. */
 export interface Attempt {
   readonly role: string;

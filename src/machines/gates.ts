@@ -1,3 +1,4 @@
+import { type BlobRef, isBlobRef } from '../events/blob.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import { type Issue, type IssueRegistry, isBlocking, readIssues, standing } from './issues.ts';
 import type { Step } from './plan.ts';
@@ -37,11 +38,11 @@ export const judge = (
       ? absent.length === 0 && !reviews.some(({ blocks }) => blocks)
       : approvals.length >= (rule === 'all' ? reviewers.length : rule.quorum);
   const feedback = reviews.flatMap(({ role, issues: found, text }) => [
-    ...found.map(({ severity, category, description, details }) => ({
+    ...found.map(({ severity, category, description, large = description, details }) => ({
       ...details,
       severity,
       category,
-      description,
+      description: large,
       reviewer: role,
     })),
     ...(text === null ? [] : [{ reviewer: role, text }]),
@@ -53,7 +54,8 @@ interface Review {
   readonly approves: boolean;
   readonly blocks: boolean;
   readonly issues: readonly Issue[];
-  readonly text: string | null;
+  /** A large one is a reference, which is resolved when an agent is given it. */
+  readonly text: string | BlobRef | null;
 }
 
 /**
@@ -75,7 +77,7 @@ const reviewOf = ({ output, issues: beside }: StepAnswer, registry: IssueRegistr
     // A rejection without a word of why blocks as well: there is nothing that says it is minor.
     blocks: issues.some(isBlocking) || (!approves && issues.length === 0),
     issues,
-    text: typeof text === 'string' && text !== '' ? text : null,
+    text: isBlobRef(text) || (typeof text === 'string' && text !== '') ? text : null,
   };
 };
 

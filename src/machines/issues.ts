@@ -1,4 +1,4 @@
-import { hashText } from '../events/blob.ts';
+import { type BlobRef, hashText, isBlobRef } from '../events/blob.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 
 /** How grave a finding is. Blocking and critical ones block a gate. */
@@ -11,6 +11,8 @@ export interface Issue {
   readonly severity: Severity;
   readonly category: string;
   readonly description: string;
+  /** The description itself if it is so large that the log keeps it elsewhere; then the one above is just a name of it. */
+  readonly large?: BlobRef;
   /** Whatever else its finder says of it. */
   readonly details: JsonObject;
   /** Equal for the same finding in other words of place and time. */
@@ -44,14 +46,19 @@ export const readIssues = (issues: Json | undefined): readonly Issue[] =>
   Array.isArray(issues) ? issues.map(readIssue) : [];
 
 const readIssue = (given: Json): Issue => {
-  const { severity, category, description, ...details }: JsonObject = isObject(given)
-    ? given
-    : { description: textOf(given) };
+  const { severity, category, description, ...details }: JsonObject =
+    isObject(given) && !isBlobRef(given) ? given : { description: given };
   const known = SEVERITIES.find((name) => name === severity) ?? 'high';
   // One that is not described as such goes by all that it says.
   const words = description ?? (category === undefined ? details : '');
   const issue = { category: textOf(category ?? ''), description: textOf(words) };
-  return { severity: known, ...issue, details, fingerprint: fingerprint(issue, details['file']) };
+  return {
+    severity: known,
+    ...issue,
+    ...(isBlobRef(words) && { large: words }),
+    details,
+    fingerprint: fingerprint(issue, details['file']),
+  };
 };
 
 const isObject = (value: Json): value is JsonObject =>

@@ -86,7 +86,7 @@ export const planRun = <
     limits: fixLimits(limits),
     unbounded: limits?.unbounded ?? null,
     onLimit,
-    questionLevels: ask,
+    questionLevels: checkedLevels('ask', ask),
     onExpiry: checkedExpiry(onExpiry),
     roles: settingsOf(plan, options.roles ?? {}, options.persons ?? {}),
   };
@@ -127,18 +127,38 @@ const settingsOf = (
         role,
         ...AGENT_DEFAULTS,
         ...(Object.hasOwn(roles, role) ? roles[role] : {}),
-        person: Object.hasOwn(persons, role) ? personOf(persons[role]) : null,
+        person: Object.hasOwn(persons, role) ? personOf(role, persons[role]) : null,
       }),
     ]),
   );
 };
 
-const personOf = (given: PersonOptions | undefined): PersonSettings => ({
-  text: given?.text ?? '',
-  options: given?.options ?? [],
-  isFree: given?.isFree ?? (given?.options ?? []).length === 0,
-  levels: given?.levels ?? [{ to: null, expiresMs: null }],
-});
+const personOf = (role: string, given: PersonOptions | undefined): PersonSettings => {
+  const options = given?.options ?? [];
+  const isFree = given?.isFree ?? options.length === 0;
+  if (!isFree && options.length === 0)
+    throw new RuntimeError('BAD_OPTION', {
+      option: `persons.${role}.options`,
+      found: 'none',
+      expected: 'at least one option, or `isFree`: this question could not be answered',
+    });
+  const levels = checkedLevels(`persons.${role}.levels`, given?.levels ?? [{ to: null, expiresMs: null }]);
+  return { text: given?.text ?? '', options, isFree, levels };
+};
+
+/** A time that is no time would expire at once, before anybody can answer. */
+export const checkedLevels = (option: string, levels: readonly QuestionLevel[]): readonly QuestionLevel[] => {
+  for (const [index, { expiresMs }] of levels.entries()) {
+    const isTime = typeof expiresMs === 'number' && expiresMs > 0 && Number.isFinite(expiresMs);
+    if (!isTime && expiresMs !== null)
+      throw new RuntimeError('BAD_OPTION', {
+        option: `${option}[${index}].expiresMs`,
+        found: String(expiresMs),
+        expected: 'milliseconds above 0, or null for as long as it takes',
+      });
+  }
+  return levels;
+};
 
 export const checkedSettings = (settings: AgentSettings): AgentSettings => {
   const { role, attempts, backoffMs, timeLimitMs } = settings;

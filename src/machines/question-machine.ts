@@ -113,12 +113,13 @@ export const questionMachine = setup({
           guard: 'isAsked',
           target: 'answered',
           actions: assign({
+            // A message from outside may leave some of them out.
             output: ({ event: { option, value, note, by } }) => ({
               outcome: 'answered' as const,
               option,
-              value,
-              note,
-              by,
+              value: value ?? null,
+              note: note ?? null,
+              by: by ?? null,
             }),
           }),
         },

@@ -1,10 +1,11 @@
 import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
+import { judge } from './gates.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
+import type { Gate, Step } from './plan.ts';
 import type { QuestionInput, QuestionOption, QuestionOutput } from './question-machine.ts';
-import type { Outcome } from './run-rules.ts';
-import { sendBack } from './run-rules.ts';
-import { type RunState, stepOf, withStep } from './run-state.ts';
+import { type Outcome, type RunMessage, sendBack } from './run-rules.ts';
+import { type RunState, stepOf } from './run-state.ts';
 
 /** How many more passes a person allows who says no number. */
 const MORE_PASSES = 3;
@@ -54,7 +55,7 @@ export const verdictOf = ({ halt }: Pick<RunState, 'halt'>, said: QuestionOutput
 };
 
 /** What a decision changes, and who made it. */
-export const applyDecision = (state: RunState, said: QuestionOutput): Outcome => {
+export const applyDecision = (state: RunState, said: QuestionOutput, atMs: number): Outcome => {
   if (said.outcome !== 'answered') return { state, messages: [{ type: 'run.decided', option: 'expired' }] };
   const { option, note, by, value } = said;
   const decided = { ...state, decidedBy: by };
@@ -63,7 +64,8 @@ export const applyDecision = (state: RunState, said: QuestionOutput): Outcome =>
     return { state: { ...decided, ...acceptDebt(state.issues, note) }, messages: [told] };
   if (!isContinuing(said)) return { state: decided, messages: [told] };
   const more = morePasses(value);
-  const next = goOn({ ...decided, halt: null }, state.halt, more);
+  const deadlineMs = deadlineOf(state, atMs);
+  const next = goOn({ ...decided, deadlineMs, halt: null }, state.halt, more);
   return { state: next.state, messages: [{ ...told, more }, ...next.messages] };
 };
 
@@ -89,32 +91,55 @@ export const morePasses = (value: Json): number =>
 export const countAnew = (issues: IssueRegistry): IssueRegistry =>
   Object.fromEntries(Object.entries(issues).map(([key, issue]) => [key, { ...issue, inRow: 0 }]));
 
-/** The repeat counters start anew, and what was held back is done. */
+/** The repeat counters start anew, what has failed may be tried again, and what was held back is done. */
 const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome => {
-  const fresh: RunState = {
+  let next: RunState = {
     ...state,
     allowed: state.allowed + (halt?.met ? more : 0),
     unchanged: 0,
     oscillations: 0,
+    // Not only the step that halted the run: those beside it may have failed while they finished.
+    steps: Object.fromEntries(
+      Object.entries(state.steps).map(([id, step]) => [
+        id,
+        step.status === 'failed' ? { ...step, status: 'waiting' as const, key: null } : step,
+      ]),
+    ),
     issues: countAnew(state.issues),
     limits: raised(state, halt, more),
   };
-  const step = fresh.plan.steps.find(({ id }) => id === halt?.step);
-  if (!step) return { state: fresh, messages: [] };
-  const record = stepOf(fresh, step.id);
-  if (record.status === 'failed')
-    return { state: withStep(fresh, step.id, { status: 'waiting', key: null }), messages: [] };
-  // A gate that had rejected, and whose feedback the limit had held back.
-  const isHeldBack = step.gate !== null && record.status === 'waiting' && record.rejections > 0;
-  if (!isHeldBack) return { state: fresh, messages: [] };
-  const issues = Object.values(fresh.issues).filter(
-    ({ gate, lastPass, status }) => gate === step.id && lastPass === record.rejections && status === 'open',
-  );
-  return sendBack(fresh, step.gate?.corrects ?? '', {
-    from: step.id,
-    pass: record.rejections,
-    issues: issues as unknown as Json[],
+  const messages: RunMessage[] = [];
+  for (const { step, gate } of heldBack(next)) {
+    const { passed, feedback } = judge(step, stepOf(next, step.id), next.issues);
+    // A person has thrown out all that it was rejected for: it is looked at again as it is.
+    if (passed) continue;
+    const pass = stepOf(next, step.id).rejections;
+    const sent = sendBack(next, gate.corrects, { from: step.id, pass, issues: feedback });
+    next = sent.state;
+    messages.push(...sent.messages);
+  }
+  return { state: next, messages };
+};
+
+/** Gates that have rejected, and whose feedback a limit has held back. */
+const heldBack = (state: RunState): readonly { readonly step: Step; readonly gate: Gate }[] =>
+  state.plan.steps.flatMap((step) => {
+    const { gate } = step;
+    const { status, rejections } = stepOf(state, step.id);
+    if (!gate || status !== 'waiting' || rejections === 0) return [];
+    const isSent = stepOf(state, gate.corrects).feedback.some(
+      ({ from, pass }) => from === step.id && pass === rejections,
+    );
+    return isSent ? [] : [{ step, gate }];
   });
+
+/** Time that was used up is given once more. */
+export const deadlineOf = (
+  { halt, limits, deadlineMs }: Pick<RunState, 'halt' | 'limits' | 'deadlineMs'>,
+  atMs: number,
+): number | null => {
+  if (halt?.met?.limit !== 'timeMs') return deadlineMs;
+  return limits.timeMs ? atMs + limits.timeMs : null;
 };
 
 /** A budget grows only by a person: by as much again as it was. */

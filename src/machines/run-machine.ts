@@ -11,13 +11,13 @@ import type { Limits, MetLimit } from './limits.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { applyDecision, isContinuing, questionFor, verdictOf } from './run-decisions.ts';
+import { addReason, dropReason, toAgents, toNested } from './run-pauses.ts';
 import {
   agentId,
   CONTEXT_ID,
   dispatch,
   halted,
   type NestedEnd,
-  nestedId,
   type Outcome,
   type RunMessage,
   record,
@@ -59,6 +59,8 @@ export type RunEvent =
   | AgentReply
   /** A nested run has ended. */
   | ({ type: 'run.ended' } & NestedEnd)
+  /** A nested run waits for a person, or does so no longer. */
+  | { type: 'run.waits'; waits: boolean }
   | { type: 'context.values'; request: string; role: string; values: Json }
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
@@ -76,19 +78,19 @@ const initialState = (input: RunInput): RunState => ({
   unchanged: 0,
   oscillations: 0,
   allowed: 0,
+  deadlineMs: null,
   pauseReasons: [],
+  waiting: [],
   halt: null,
   debt: [],
   decidedBy: null,
 });
 
-const isNested = (role: string): boolean => role.startsWith(nestedId(''));
-
 /** Only the agent itself may speak for it: from outside, an answer could be forged. */
-const isFrom = (role: string): boolean => {
+const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: boolean }): boolean => {
   const { from, self } = delivery();
   // A run of a step that is begun again has another number behind its address.
-  if (isNested(role)) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
+  if (isNested) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
   return from === `${self}/${agentId(role)}`;
 };
 
@@ -96,25 +98,6 @@ const isFrom = (role: string): boolean => {
 const HOST = 'host';
 
 const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
-
-const addReason = (state: RunState, reason: string): RunState =>
-  state.pauseReasons.includes(reason) ? state : { ...state, pauseReasons: [...state.pauseReasons, reason] };
-
-const dropReason = (state: RunState, reason: string): RunState => ({
-  ...state,
-  pauseReasons: state.pauseReasons.filter((each) => each !== reason),
-});
-
-const toAgents = ({ started }: RunState, type: 'agent.pause' | 'agent.resume'): readonly RunMessage[] =>
-  started.map((role) => ({ type, to: `./${agentId(role)}` }));
-
-/** A pause holds for the runs of steps too. */
-const toNested = (state: RunState, type: 'run.pause' | 'run.resume'): readonly RunMessage[] =>
-  openRequests(state)
-    .filter(({ step, role }) => role === nestedId(step))
-    .map(({ role }) => ({ type, to: `./${role}`, reason: PARENT_REASON }));
-
-const PARENT_REASON = 'parent';
 
 const setupRun = setup({
   types: {
@@ -176,7 +159,7 @@ const setupRun = setup({
     }),
     rejectIssue: assign(({ context, event }) =>
       event.type === 'issue.reject'
-        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note) }
+        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note ?? null) }
         : {},
     ),
     timeIsUp: enqueueActions(({ context, enqueue }) => {
@@ -192,7 +175,7 @@ const setupRun = setup({
       for (const message of messages) enqueue.emit(message);
     }),
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
-      const { state, messages } = applyDecision(context, said);
+      const { state, messages } = applyDecision(context, said, delivery().atMs);
       enqueue.assign(state);
       for (const message of messages) enqueue.emit(message);
     }),
@@ -201,6 +184,15 @@ const setupRun = setup({
       const { outputs, spent, reason } = outputOf(context, verdict);
       const output = { verdict, outputs, spent: { ...spent }, reason };
       enqueue.emit({ type: 'run.ended', to: '..', output });
+    }),
+    tellWaits: enqueueActions(({ enqueue }, waits: boolean) => {
+      if (delivery().parent !== null) enqueue.emit({ type: 'run.waits', to: '..', waits });
+    }),
+    noteWaits: assign(({ context, event }) => {
+      const step = placeOf(context, event)?.step;
+      if (event.type !== 'run.waits' || step === undefined) return {};
+      const others = context.waiting.filter((id) => id !== step);
+      return { waiting: event.waits ? [...others, step] : others };
     }),
     tellLimits: enqueueActions(({ context, enqueue }) => {
       const { limits, unbounded } = context;
@@ -212,6 +204,8 @@ const setupRun = setup({
     isFromContext: ({ event }) =>
       event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
     isComplete: ({ context }) => context.halt === null && isComplete(context),
+    /** Whoever sends it from outside may leave it out, and then nobody could take it back. */
+    hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
     isPaused: ({ context }) => context.pauseReasons.length > 0,
     isLastReason: ({ context, event }) =>
       event.type === 'run.resume' && dropReason(context, event.reason).pauseReasons.length === 0,
@@ -225,22 +219,31 @@ const setupRun = setup({
     stops: ({ context }) => context.halt !== null && isIdle(context),
     waitsForPersons: ({ context }) => {
       const open = openRequests(context);
-      return open.length > 0 && open.every(({ role }) => context.roles[role]?.person != null);
+      return (
+        open.length > 0 &&
+        open.every(({ step, role, isNested }) =>
+          isNested ? context.waiting.includes(step) : context.roles[role]?.person != null,
+        )
+      );
     },
     goesOn: (_, said: QuestionOutput) => isContinuing(said),
     ends: ({ context }, { said, verdict }: { said: QuestionOutput; verdict: Verdict }) =>
       verdictOf(context, said) === verdict,
     isHaltedAs: ({ context }, verdict: Verdict) => context.halt?.verdict === verdict,
   },
-  delays: { timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY },
+  delays: {
+    timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY,
+    deadline: ({ context: { deadlineMs } }) =>
+      deadlineMs === null ? Number.POSITIVE_INFINITY : Math.max(0, deadlineMs - delivery().atMs),
+  },
 });
 
 /** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
 const placeOf = (state: RunState, event: RunEvent) => {
-  if (event.type === 'run.ended')
-    return openRequests(state).find(({ role }) => isNested(role) && isFrom(role));
+  if (event.type === 'run.ended' || event.type === 'run.waits')
+    return openRequests(state).find((open) => open.isNested && isFrom(open));
   if (event.type !== 'agent.done' && event.type !== 'agent.failed') return undefined;
-  return openRequests(state).find(({ request, role }) => request === event.request && isFrom(role));
+  return openRequests(state).find((open) => open.request === event.request && isFrom(open));
 };
 
 const recorded = (state: RunState, event: RunEvent): Outcome => {
@@ -256,8 +259,18 @@ const notes = {
   'agent.done': { guard: 'isAwaited', actions: 'record' },
   'agent.failed': { guard: 'isAwaited', actions: 'record' },
   'run.ended': { guard: 'isAwaited', actions: 'record' },
+  'run.waits': { guard: 'isAwaited', actions: 'noteWaits' },
   'step.rerun': { guard: 'isFinished', actions: 'rerun' },
 } as const;
+
+/** Whoever waits for a nested run that waits for a person, waits for that person. */
+const tellsParent = {
+  entry: { type: 'tellWaits', params: true },
+  exit: { type: 'tellWaits', params: false },
+} as const;
+
+/** More time than at first is counted where something may go on: not while a person is asked whether it may. */
+const untilDeadline = { deadline: { target: 'working', actions: 'timeIsUp' } } as const;
 
 const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
   verdict,
@@ -290,19 +303,27 @@ export const runMachine = setupRun.createMachine({
   context: ({ input }) => initialState(input),
   entry: ['begin', 'tellLimits'],
   initial: 'working',
-  after: { timeLimit: { target: '.working', actions: 'timeIsUp' } },
+  after: {
+    timeLimit: [
+      // The question that is open stays. Should the person let it go on, this one is asked next.
+      { guard: 'asks', actions: assign({ deadlineMs: () => delivery().atMs }) },
+      { target: '.working', actions: 'timeIsUp' },
+    ],
+  },
   on: {
     'agent.done': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'agent.failed': { guard: 'isAwaited', target: '.working', actions: 'record' },
     'run.ended': { guard: 'isAwaited', target: '.working', actions: 'record' },
+    'run.waits': { guard: 'isAwaited', target: '.working', actions: 'noteWaits' },
     'context.values': { guard: 'isFromContext', actions: 'request' },
     'step.rerun': { guard: 'isFinished', target: '.working', actions: 'rerun' },
-    'run.pause': { target: '.paused', actions: 'pause' },
+    'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
   },
   states: {
     working: {
       entry: 'dispatch',
+      after: untilDeadline,
       always: [
         { guard: 'isComplete', target: 'verified' },
         { guard: 'asks', target: 'asking' },
@@ -312,11 +333,12 @@ export const runMachine = setupRun.createMachine({
       ],
     },
     /** All that is open is open with persons. */
-    waiting: { tags: WAITING_TAG },
+    waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     paused: {
+      after: untilDeadline,
       on: {
         ...notes,
-        'run.pause': { actions: 'pause' },
+        'run.pause': { guard: 'hasText', actions: 'pause' },
         'run.resume': [
           { guard: 'isLastReason', target: 'working', actions: 'resume' },
           { guard: 'hasReason', actions: 'resume' },
@@ -325,9 +347,10 @@ export const runMachine = setupRun.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       on: {
         ...notes,
-        'run.pause': { actions: 'pause' },
+        'run.pause': { guard: 'hasText', actions: 'pause' },
         'run.resume': { guard: 'hasReason', actions: 'resume' },
       },
       invoke: {

@@ -71,7 +71,10 @@ const begin = (state: RunState, step: Step): Outcome => {
         ? [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.heeded) }]
         : before.history,
   });
-  if (step.nested) return { state: begun, messages: [startNested(begun, step, step.nested)] };
+  if (step.nested) {
+    const waiting = state.waiting.filter((each) => each !== step.id);
+    return { state: { ...begun, waiting }, messages: [startNested(begun, step, step.nested)] };
+  }
   const missing = workers.filter((role) => !state.started.includes(role));
   const messages = workers.map((role) =>
     step.reads.length === 0
@@ -152,7 +155,8 @@ const endStep = (state: RunState, step: Step): Outcome => {
   const hash = hashOf(output);
   const fate = compareArtifact(before.hashes, hash);
   // One that ran again only because others had changed was not asked for anything else than before.
-  const isCorrection = before.seen > before.heeded;
+  // Nor was one that was told, while it worked already, what was wrong with its result of before.
+  const isCorrection = before.seen > before.outdated;
   const isUnchanged = isCorrection && fate === 'unchanged';
   const isOscillating = isCorrection && fate === 'oscillating';
   const done = withStep(state, step.id, {
@@ -161,6 +165,7 @@ const endStep = (state: RunState, step: Step): Outcome => {
     hash,
     hashes: [...before.hashes, hash],
     heeded: before.seen,
+    outdated: before.feedback.length,
   });
   const counted: RunState = {
     ...done,
@@ -348,8 +353,8 @@ export const withdrawAll = (state: RunState): Outcome => {
   );
   return {
     state: { ...state, steps },
-    messages: open.map(({ step, role, request }) =>
-      role === nestedId(step) ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
+    messages: open.map(({ role, request, isNested }) =>
+      isNested ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
     ),
   };
 };

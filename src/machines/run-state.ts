@@ -40,6 +40,8 @@ export interface StepRecord {
   readonly seen: number;
   /** How many of them the result that stands was made with. */
   readonly heeded: number;
+  /** How many of them had come when the result that stands was there: none of these is about it. */
+  readonly outdated: number;
   readonly history: readonly EarlierResult[];
   /** How often it was rejected, if it is a gate. */
   readonly rejections: number;
@@ -73,7 +75,11 @@ export interface RunState {
   readonly oscillations: number;
   /** How many more passes of each gate persons have allowed. */
   readonly allowed: number;
+  /** Until when it may take, once a person has allowed more time; null while the time that it began with lasts. */
+  readonly deadlineMs: number | null;
   readonly pauseReasons: readonly string[];
+  /** Steps whose runs wait for a person. */
+  readonly waiting: readonly string[];
   readonly halt: Halt | null;
   readonly debt: readonly IssueRecord[];
   readonly decidedBy: string | null;
@@ -92,6 +98,7 @@ const NEW_STEP: StepRecord = {
   feedback: [],
   seen: 0,
   heeded: 0,
+  outdated: 0,
   history: [],
   rejections: 0,
 };
@@ -147,10 +154,17 @@ export const isFinished = (state: RunState, id: string): boolean =>
 
 export const isComplete = (state: RunState): boolean => freshSteps(state).size === state.plan.steps.length;
 
-/** Requests that agents have not answered yet: by step and role. */
+/** Requests that agents, or runs of steps, have not answered yet: by step and role. */
 export const openRequests = (
   state: RunState,
-): readonly { readonly step: string; readonly role: string; readonly request: string }[] =>
-  Object.entries(state.steps).flatMap(([step, { pending }]) =>
-    Object.entries(pending).map(([role, request]) => ({ step, role, request })),
-  );
+): readonly {
+  readonly step: string;
+  readonly role: string;
+  readonly request: string;
+  readonly isNested: boolean;
+}[] =>
+  Object.entries(state.steps).flatMap(([step, { pending }]) => {
+    // Not known by the role: an agent may have the name of a run.
+    const isNested = state.plan.steps.some(({ id, nested }) => id === step && nested !== null);
+    return Object.entries(pending).map(([role, request]) => ({ step, role, request, isNested }));
+  });

@@ -2,7 +2,7 @@ import { RuntimeError } from '../errors.ts';
 import type { Json } from '../events/json.ts';
 import { AGENT_DEFAULTS } from './agent-work.ts';
 import { fixLimits, type GivenLimits } from './limits.ts';
-import { checkedExpiry, checkedSettings, type RoleOptions } from './plan-run.ts';
+import { checkedExpiry, checkedLevels, checkedSettings, type RoleOptions } from './plan-run.ts';
 import type { QuestionLevel } from './question-machine.ts';
 import { tightMachine } from './tight-machine.ts';
 import type { TightInput, TightRole } from './tight-state.ts';
@@ -71,7 +71,7 @@ export const tightLoop = <const Name extends string = 'tight-loop'>(
     enabled,
     repeats: repeat !== false,
     onLimit,
-    questionLevels: ask,
+    questionLevels: checkedLevels('ask', ask),
     onExpiry: checkedExpiry(onExpiry),
     roles: rolesOf(options.roles ?? {}),
   };

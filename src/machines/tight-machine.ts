@@ -57,6 +57,7 @@ const initialState = (input: TightInput): TightState => ({
   oscillations: 0,
   spent: NOTHING_SPENT,
   allowed: 0,
+  deadlineMs: null,
   pauseReasons: [],
   halt: null,
   resume: 'nextPass',
@@ -114,7 +115,7 @@ const setupTight = setup({
     }),
     nextPass: assign(({ context }) => nextPass(context)),
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
-      apply(enqueue, decideTight(context, said));
+      apply(enqueue, decideTight(context, said, delivery().atMs));
     }),
     pause: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'run.pause' || context.pauseReasons.includes(event.reason)) return;
@@ -134,7 +135,7 @@ const setupTight = setup({
     }),
     rejectIssue: assign(({ context, event }) =>
       event.type === 'issue.reject'
-        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note) }
+        ? { issues: rejectIssue(context.issues, event.fingerprint, event.note ?? null) }
         : {},
     ),
     timeIsUp: enqueueActions(({ context, enqueue }) => {
@@ -161,6 +162,8 @@ const setupTight = setup({
     isChecked: ({ context }) => context.current.review?.passed === true && context.current.test === null,
     isVerified: ({ context }) => context.passes.at(-1)?.test?.passed === true,
     isHaltedAs: ({ context }, verdict: Verdict) => context.halt?.verdict === verdict,
+    /** Whoever sends it from outside may leave it out, and then nobody could take it back. */
+    hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
     hasReason: ({ context, event }) =>
       event.type === 'run.resume' && context.pauseReasons.includes(event.reason),
     isKnownIssue: ({ context, event }) =>
@@ -170,7 +173,11 @@ const setupTight = setup({
     ends: ({ context }, { said, verdict }: { said: QuestionOutput; verdict: Verdict }) =>
       !isContinuing(said) && verdictOf(context, said) === verdict,
   },
-  delays: { timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY },
+  delays: {
+    timeLimit: ({ context }) => context.limits.timeMs ?? Number.POSITIVE_INFINITY,
+    deadline: ({ context: { deadlineMs } }) =>
+      deadlineMs === null ? Number.POSITIVE_INFINITY : Math.max(0, deadlineMs - delivery().atMs),
+  },
 });
 
 interface Enqueue {
@@ -208,6 +215,9 @@ interface Answered {
   readonly event: { readonly output: QuestionOutput };
 }
 
+/** More time than at first is counted where something may go on. */
+const untilDeadline = { deadline: { target: 'stopped', actions: 'timeIsUp' } } as const;
+
 const halting = [
   { guard: 'asks', target: 'asking' },
   { guard: 'isHalted', target: 'stopping' },
@@ -224,7 +234,7 @@ export const tightMachine = setupTight.createMachine({
   // Whoever is asked already has all the time they are given.
   after: { timeLimit: { guard: 'isUnderWay', target: '.stopped', actions: 'timeIsUp' } },
   on: {
-    'run.pause': { actions: 'pause' },
+    'run.pause': { guard: 'hasText', actions: 'pause' },
     'run.resume': { guard: 'hasReason', actions: 'resume' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
   },
@@ -232,6 +242,7 @@ export const tightMachine = setupTight.createMachine({
     implementing: {
       entry: { type: 'ask', params: 'developer' },
       always: halting,
+      after: untilDeadline,
       on: replies('implemented'),
     },
     implemented: {
@@ -240,12 +251,14 @@ export const tightMachine = setupTight.createMachine({
     reviewing: {
       entry: { type: 'ask', params: 'reviewer' },
       always: halting,
+      after: untilDeadline,
       on: replies('reviewed'),
     },
     reviewed: { always: [...halting, { guard: 'isChecked', target: 'testing' }, { target: 'nextPass' }] },
     testing: {
       entry: { type: 'ask', params: 'tester' },
       always: halting,
+      after: untilDeadline,
       on: replies('tested'),
     },
     tested: { always: [...halting, { guard: 'isVerified', target: 'verified' }, { target: 'nextPass' }] },

@@ -7,7 +7,7 @@ import { compareArtifact, noteIssues, standing } from './issues.ts';
 import { budgetLeft, type MetLimit, metLimit } from './limits.ts';
 import { hashOf } from './plan.ts';
 import type { QuestionOutput } from './question-machine.ts';
-import { acceptDebt, countAnew, isContinuing, morePasses, raised } from './run-decisions.ts';
+import { acceptDebt, countAnew, deadlineOf, isContinuing, morePasses, raised } from './run-decisions.ts';
 import { agentId, haltOf, type RunMessage } from './run-rules.ts';
 import { readCheck, saysDone, summaryOf } from './tight-results.ts';
 import {
@@ -191,7 +191,7 @@ export const nextPass = (state: TightState): TightState => ({
 });
 
 /** What a person's answer changes. */
-export const decideTight = (state: TightState, said: QuestionOutput): TightOutcome => {
+export const decideTight = (state: TightState, said: QuestionOutput, atMs: number): TightOutcome => {
   if (said.outcome !== 'answered') return { state, messages: [{ type: 'loop.decided', option: 'expired' }] };
   const { option, note, by, value } = said;
   const decided = { ...state, decidedBy: by };
@@ -205,6 +205,7 @@ export const decideTight = (state: TightState, said: QuestionOutput): TightOutco
     state: {
       ...decided,
       halt: null,
+      deadlineMs: deadlineOf(state, atMs),
       // So many from now on, whatever was left.
       allowed: isRetry ? state.allowed : state.passes.length + more - (state.limits.passes ?? 0),
       limits: raised(state, state.halt, more),

@@ -69,6 +69,8 @@ export interface TightState extends TightInput {
   readonly spent: Spent;
   /** How many more passes persons have allowed. */
   readonly allowed: number;
+  /** When the time is up that a person has allowed; null if none has. */
+  readonly deadlineMs: number | null;
   readonly pauseReasons: readonly string[];
   readonly halt: Halt | null;
   /** Where it goes on if a person says so. */

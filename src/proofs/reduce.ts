@@ -59,6 +59,7 @@ export const reduceRun: Reduce = (given) => {
           failures: step.status === 'working' ? Object.keys(step.failures) : [],
           rejections: counted(limits.passes, step.rejections),
           unseen: [step.feedback.length - step.seen, step.seen - step.heeded],
+          corrects: [step.seen > step.outdated, step.feedback.length > step.outdated],
           made: made(step),
         },
       ]),
@@ -83,6 +84,7 @@ export const reduceRun: Reduce = (given) => {
       state.allowed,
     ],
     paused: state.pauseReasons,
+    waiting: [...state.waiting].sort(),
     halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
   };
 };
@@ -137,8 +139,12 @@ export const freshIssue = (nth: number, severity: Severity = 'high'): JsonObject
   description: `new issue no${nth}`,
 });
 
-const isFresh = (output: Json | undefined): boolean =>
-  isObject(output ?? null) && FRESH in (output as JsonObject);
+const isFresh = (output: Json | undefined): boolean => {
+  if (!isObject(output ?? null)) return false;
+  const { [FRESH]: nth, issues } = output as JsonObject;
+  // A gate gives the issues with which it passed.
+  return nth !== undefined || readIssues(issues).some(({ category }) => category === FRESH);
+};
 
 /** What is written to a context decides nothing in the machines that come with the package. */
 const reduceToNothing: Reduce = () => null;

@@ -1,6 +1,6 @@
 import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
-import { type Plan, type Step, workersOf } from '../machines/plan.ts';
+import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
@@ -45,6 +45,12 @@ const REVIEWER: readonly AgentOutcome[] = [
   FAILS,
 ];
 
+/** It lets pass, but whoever needs the gate is given something else than before. */
+const REMARKS: AgentOutcome = {
+  name: 'approves with a new remark',
+  output: ({ nth }) => ({ passed: true, issues: [freshIssue(nth, 'low')] }),
+};
+
 function rejection(issue: Json): Json {
   return { passed: false, issues: [issue] };
 }
@@ -72,15 +78,25 @@ const outcomesOf = (
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
-  const steps = stepsOf(plan);
-  const reviewers = new Set(steps.flatMap((step) => (step.gate ? workersOf(step) : [])));
+  const plans = plansOf(plan);
+  const steps = plans.flatMap((each) => each.steps);
+  const reviewersOf = (some: readonly Step[]) =>
+    new Set(some.flatMap((step) => (step.gate ? workersOf(step) : [])));
+  const reviewers = reviewersOf(steps);
+  const remarking = reviewersOf(plans.flatMap((each) => each.steps.flatMap((step) => needsOf(each, step))));
   const workers = new Set(steps.flatMap((step) => (step.gate ? [] : workersOf(step))));
-  return (agent) => [...(workers.has(agent) ? WORKER : []), ...(reviewers.has(agent) ? REVIEWER : [])];
+  return (agent) => [
+    ...(workers.has(agent) ? WORKER : []),
+    ...(reviewers.has(agent) ? REVIEWER : []),
+    ...(remarking.has(agent) ? [REMARKS] : []),
+  ];
 };
 
-/** Those of the plans that are run as steps, too. */
-const stepsOf = ({ steps }: Plan): readonly Step[] =>
-  steps.flatMap((step) => (step.nested ? stepsOf((step.nested.input as unknown as RunInput).plan) : step));
+/** With those that are run as its steps. */
+const plansOf = (plan: Plan): readonly Plan[] => [
+  plan,
+  ...plan.steps.flatMap(({ nested }) => (nested ? plansOf((nested.input as unknown as RunInput).plan) : [])),
+];
 
 const inWords = (proof: Proof, cap: number): string => {
   const { result, calls, requests, turns, mayAsk, problem, endless } = proof;

@@ -8,7 +8,7 @@ import {
   type StepInput,
 } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
-import { createGate, never } from '../support/draft-plan.ts';
+import { createGate, never, throwing } from '../support/draft-plan.ts';
 import { createFakeClock, expectReplays, open } from '../support/runtimes.ts';
 
 const one = (options: { attempts?: number; timeLimitMs?: number; backoffMs?: number } = {}) =>
@@ -227,5 +227,46 @@ describe('attempts', () => {
     } as const;
     expect(await run.send(forged)).toMatchObject({ taken: false, delivered: 'undelivered' });
     expect((await run.state()).context.steps['work']).toMatchObject({ status: 'working', output: null });
+  });
+
+  it.each([
+    ['r', { type: 'run.pause' }],
+    ['r', { type: 'run.pause', reason: { why: 'an object' } }],
+    ['r', { type: 'step.rerun', step: 'work' }],
+    ['r', { type: 'issue.reject' }],
+    ['r/context', { type: 'context.set' }],
+    ['r/agent:worker', { type: 'agent.request' }],
+    ['r/agent:worker', { type: 'agent.request', request: 7 }],
+    ['r/agent:worker', { type: 'agent.request', request: { id: 'work.2', budget: {} } }],
+    ['r/agent:worker', { type: 'agent.cancel', request: 'work.1' }],
+  ])(
+    'a message from outside with parts missing is not taken, and does no harm: to %s, %j',
+    async (to, message) => {
+      const file = temporaryFile();
+      const plan = one();
+      const gate = createGate();
+      const worker = async () => {
+        await gate.opened();
+        return 'done';
+      };
+      const runtime = await open({ file, workflows: [plan], agents: { worker } });
+      const run = await runtime.start('one', null, { id: 'r' });
+      await expect.poll(() => run.context.get('agents.worker.status')).toBe('running');
+      expect(await runtime.send(to, message)).toMatchObject({ taken: false });
+      gate.open();
+      expect((await run.result()).verdict).toBe('verified');
+      await runtime.close();
+      await expectReplays(file, [plan]);
+    },
+  );
+
+  it('X6: an answer that says nothing but its option is one', async () => {
+    const plan = planRun('one', { steps: [{ id: 'work' }], roles: { work: { attempts: 1 } } });
+    const runtime = await open({ file: temporaryFile(), workflows: [plan], agents: { work: throwing } });
+    const run = await runtime.start('one', null, { id: 'r' });
+    await run.settled();
+    const said = { type: 'question.answer', option: 'stop' };
+    expect(await runtime.send('r/question', said)).toMatchObject({ taken: true });
+    expect(await run.result()).toMatchObject({ verdict: 'failed', output: { decidedBy: null } });
   });
 });

@@ -105,6 +105,41 @@ describe('a plan run as a step of another', () => {
     expect((await runtime.actor('r/run:letter')).status).toBe('stopped');
   });
 
+  it('X1: waits for a person with all runs above it, and goes on with them', async () => {
+    const file = temporaryFile();
+    let isMended = false;
+    const inner = planRun('inner', { steps: [{ id: 'work' }], roles: { work: { attempts: 1 } } });
+    const middle = planRun('middle', { steps: [{ id: 'inside', run: inner }] });
+    const outer = planRun('outer', { steps: [{ id: 'deep', run: middle }] });
+    const agents = {
+      work: () => {
+        if (!isMended) throw new Error('out of order');
+        return 'done';
+      },
+    };
+    const first = await open({ file, workflows: [inner, middle, outer], agents });
+    const run = await first.start('outer', null, { id: 'r' });
+    expect(await run.settled()).toMatchObject({ value: 'waiting', tags: ['waiting'] });
+    await first.close();
+
+    const second = await open({ file, workflows: [inner, middle, outer], agents });
+    const again = await second.run('r', 'outer');
+    await again.settled();
+    const [question] = await second.questions({ run: 'r' });
+    await second.answer(question?.id ?? '', 'retry');
+    await again.settled();
+    const [next] = await second.questions({ run: 'r' });
+    expect([question?.id, next?.id]).toEqual([
+      'r/run:deep/run:inside/question',
+      'r/run:deep/run:inside/question~2',
+    ]);
+    isMended = true;
+    await second.answer(next?.id ?? '', 'retry');
+    expect((await again.result()).verdict).toBe('verified');
+    await second.close();
+    await expectReplays(file, [inner, middle, outer]);
+  });
+
   it('X4: the worst case counts the calls of nested runs', async () => {
     const inner = draftPlan({ limits: { passes: 2 }, onLimit: 'stop', attempts: 1 });
     const outer = planRun('whole', { steps: [{ id: 'letter', run: inner }], onLimit: 'stop' });

@@ -242,6 +242,38 @@ describe('a plan run', () => {
     ]);
   });
 
+  it('feedback reaches the step that is corrected whole, however long its texts are', async () => {
+    const long = (letter: string) => letter.repeat(100_000);
+    const told: unknown[] = [];
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [draftPlan()],
+      agents: {
+        writer: (request) => {
+          told.push(...request.feedback);
+          return writeNew(request);
+        },
+        critic: ({ input }) =>
+          JSON.stringify(input.inputs).includes('draft 1')
+            ? { passed: false, feedback: long('f'), issues: [{ description: long('d') }, long('i')] }
+            : approve(),
+      },
+    });
+    await (await runtime.start('draft', null)).result();
+    const rest = { severity: 'high', category: '', reviewer: 'critic' };
+    expect(told).toEqual([
+      {
+        from: 'review',
+        pass: 1,
+        issues: [
+          { ...rest, description: long('d') },
+          { ...rest, description: long('i') },
+          { reviewer: 'critic', text: long('f') },
+        ],
+      },
+    ]);
+  });
+
   it('X3: an issue that a person rejected does not come back as new', async () => {
     const file = temporaryFile();
     const plan = draftPlan();
@@ -268,6 +300,39 @@ describe('a plan run', () => {
     expect(Object.values((await (await second.run('r', 'draft')).state()).context.issues)).toMatchObject([
       { status: 'rejected', note: 'it is meant to be' },
     ]);
+  });
+
+  it('X3: what a second gate says of a result that is being corrected already does not stall the run', async () => {
+    const gate = createGate();
+    const plan = planRun('two', {
+      steps: [
+        { id: 'write' },
+        { id: 'style', needs: ['write'], gate: { reviewers: ['quick'], corrects: 'write' } },
+        { id: 'facts', needs: ['write'], gate: { reviewers: ['slow'], corrects: 'write' } },
+      ],
+      onLimit: 'stop',
+    });
+    const judged = ({ input }: { input: StepInput }) =>
+      input.inputs['write'] === 'good' ? approve() : { passed: false, issues: ['bad'] };
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: {
+        write: async ({ feedback }) => {
+          // The slow one says what it thinks of the first result while this corrects it.
+          if (feedback.length === 1) gate.open();
+          if (feedback.length === 1) await new Promise((resolve) => setTimeout(resolve, 100));
+          return feedback.length === 0 ? 'bad' : 'good';
+        },
+        quick: judged,
+        slow: async (request) => {
+          await gate.opened();
+          return judged(request);
+        },
+      },
+    });
+    const { output } = await (await runtime.start('two', null)).result();
+    expect(output).toMatchObject({ verdict: 'verified', reason: null });
   });
 
   it('X4: the worst case is known before the start, and no run of agents that do anything is worse', async () => {
@@ -302,6 +367,43 @@ describe('a plan run', () => {
     const { output } = await (await runtime.start('draft', 'a letter')).result();
     expect(output).toMatchObject({ verdict: 'exhausted', spent: { calls: 12 } });
     expect(new Set(calls).size).toBe(12);
+  });
+
+  it('X4: the worst case counts what runs again since a gate passed with other remarks than before', async () => {
+    const roles = { s1: { attempts: 1 }, s2: { attempts: 1 }, c1: { attempts: 1 }, c2: { attempts: 1 } };
+    const plan = planRun('remarks', {
+      steps: [
+        { id: 's1' },
+        { id: 'g1', needs: ['s1'], gate: { reviewers: ['c1'], corrects: 's1' } },
+        { id: 's2', needs: ['g1'] },
+        { id: 'g2', needs: ['s2'], gate: { reviewers: ['c2'], corrects: 's1' } },
+      ],
+      limits: { passes: 2 },
+      onLimit: 'stop',
+      roles,
+    });
+    const calls: string[] = [];
+    const letter = () => 'abcdefghijkl'[calls.length];
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: {
+        s1: ({ feedback }) => feedback.length,
+        c1: () => {
+          calls.push('c1');
+          return { passed: true, issues: [{ severity: 'low', description: `remark ${letter()}` }] };
+        },
+        s2: () => {
+          calls.push('s2');
+          return calls.length;
+        },
+        c2: () => ({ passed: false, issues: [{ severity: 'critical', description: `fault ${letter()}` }] }),
+      },
+    });
+    const { callsByAgent } = await runtime.worstCase('remarks', null);
+    expect((await (await runtime.start('remarks', null)).result()).verdict).toBe('exhausted');
+    expect(calls.filter((name) => name === 's2')).toHaveLength(2);
+    expect(callsByAgent['s2']).toBe(2);
   });
 
   it('X8: a loop without a bound is refused unless its author says why, and then the endless way is shown', async () => {
@@ -375,6 +477,17 @@ describe('a plan run', () => {
     expect(calls).toEqual(['design', 'code']);
     await runtime.close();
     await expectReplays(file, [plan]);
+  });
+
+  it('a step, and its agent, may have a name that begins like that of a nested run', async () => {
+    const plan = planRun('named', { steps: [{ id: 'run:tests' }, { id: 'tests', agent: 'run:tests' }] });
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: { 'run:tests': () => 'green' },
+    });
+    const { output } = await (await runtime.start('named', null)).result();
+    expect(output).toMatchObject({ verdict: 'verified', outputs: { 'run:tests': 'green', tests: 'green' } });
   });
 
   it('B13: of steps side by side one that fails lets the others finish; then a person is asked', async () => {

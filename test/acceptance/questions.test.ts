@@ -154,6 +154,22 @@ describe('the expiry of a question', () => {
     await refusal(second.answer('r/question', 'accept'), 'QUESTION_CLOSED');
   });
 
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5', undefined])(
+    'X6: a time to answer that is none is refused: %s',
+    (given) => {
+      const expiresMs = given as number;
+      const steps = [{ id: 'title' }] as const;
+      expect(() => planRun('bad', { steps, ask: [{ to: null, expiresMs }] })).toThrow(/ask\[0\]\.expiresMs/);
+      const title = { text: 'What title?', levels: [{ to: null, expiresMs }] };
+      expect(() => planRun('bad', { steps, persons: { title } })).toThrow(/persons\.title\.levels\[0\]/);
+    },
+  );
+
+  it('X6: a question that nobody could answer is refused', () => {
+    const persons = { title: { text: 'What title?', isFree: false } };
+    expect(() => planRun('bad', { steps: [{ id: 'title' }], persons })).toThrow(/persons\.title\.options/);
+  });
+
   it('X6: accepting or going on at expiry is refused: those need a person', () => {
     expect(() => expiring('accept' as 'stop')).toThrow(/needs a person/);
     expect(() => expiring('continue' as 'stop')).toThrow(/needs a person/);

@@ -47,6 +47,13 @@ const someCase: fc.Arbitrary<Case> = fc.record({
   ),
 });
 
+/** Few enough ways that all of them can be tried. */
+const smallCase: fc.Arbitrary<Case> = fc.record({
+  steps: somePlan({ stepsMax: 4 }),
+  table: fc.array(fc.nat(99), { minLength: 23, maxLength: 23, size: 'max' }),
+  limits: fc.record({ passes: fc.integer({ min: 1, max: 3 }) }),
+});
+
 const rolesOf = (steps: readonly GivenStep[]): readonly string[] =>
   steps.flatMap(({ id, gate }) => gate?.reviewers ?? [id]);
 
@@ -70,7 +77,8 @@ const made = (role: string, kind: number, { input, feedback }: AgentRequest<Step
 };
 
 const reviewed = (number: number, nth: number): Review => {
-  if (number % 5 > 1 || nth > 3) return { passed: true, issues: [] };
+  const remark = { severity: 'low', description: `remark ${String.fromCharCode(96 + nth)}` };
+  if (number % 5 > 1 || nth > 3) return { passed: true, issues: number % 3 === 0 ? [remark] : [] };
   const severity = number % 4 === 0 ? 'low' : 'critical';
   const description = number % 7 === 0 ? 'always the same' : `finding ${String.fromCharCode(96 + nth)}`;
   return { passed: false, issues: [{ severity, category: 'c', description } as { severity: string }] };
@@ -202,6 +210,35 @@ describe('any plan', () => {
     // Control: the cases are not all of one kind.
     expect(verdicts.get('verified')).toBeGreaterThan(10);
     expect(verdicts.size).toBeGreaterThan(2);
+  });
+
+  it('X4: no run takes more calls than the worst case says, of all agents and of each', async () => {
+    let proved = 0;
+    await fc.assert(
+      fc.asyncProperty(smallCase, async (given) => {
+        const runtime = await open({
+          file: ':memory:',
+          workflows: [workflowOf(given)],
+          agents: createAgents(given, []),
+        });
+        const worst = await runtime.worstCase('random', 'a task', { statesMax: 600 });
+        await runtime.close();
+        if (worst.result !== 'proved') {
+          expect(worst.problem).toContain('more than 600 states');
+          return;
+        }
+        proved += 1;
+        const { calls } = await play(given);
+        expect(calls.length).toBeLessThanOrEqual(worst.calls ?? 0);
+        for (const role of rolesOf(given.steps)) {
+          const own = calls.filter((call) => call.role === role).length;
+          expect([role, own <= (worst.callsByAgent[role] ?? 0)]).toEqual([role, true]);
+        }
+      }),
+      { numRuns: rounds(12, 500), interruptAfterTimeLimit: 3_600_000 },
+    );
+    // Control: not all of them are too large.
+    expect(proved).toBeGreaterThan(2);
   });
 
   const DRAFT: Case = {

@@ -636,3 +636,24 @@ describe('no run of a tight loop is worse than its worst case', () => {
     },
   );
 });
+
+describe('time in a tight loop', () => {
+  it('X1: time that is used up ends it or is asked for; what a person allows is counted too', async () => {
+    const stopped = await play({ ...stopping, limits: { timeMs: 60 } }, { tester: never });
+    expect(await ending(stopped)).toMatchObject({ verdict: 'exhausted', limit: 'timeMs' });
+    const asked = await play({ limits: { timeMs: 60 } }, { tester: never });
+    const first = await questionOf(asked.runtime);
+    await asked.runtime.answer(first, 'continue');
+    // The tester is asked once more, and hangs once more.
+    await expect.poll(async () => (await asked.runtime.questions())[0]?.id).toBe('r/question~2');
+    expect(asked.calls).toMatchObject({ developer: 1, reviewer: 1, tester: 2 });
+  });
+
+  it('messages from outside that lack what they need, or are forged, change nothing', async () => {
+    const { runtime, run } = await play({}, { developer: never });
+    const forged = { type: 'agent.done', request: 'developer.1', answer: { output: 'forged' }, attempts: 1 };
+    for (const message of [{ type: 'run.pause' }, { type: 'run.resume' }, { type: 'issue.reject' }, forged])
+      expect(await runtime.send('r', message)).toMatchObject({ taken: false });
+    expect((await run.state()).value).toBe('implementing');
+  });
+});

@@ -27,6 +27,8 @@ const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =
     oscillations: 0,
     allowed: 0,
     pauseReasons: [],
+    waiting: [],
+    deadlineMs: null,
     halt: null,
     debt: [],
     decidedBy: null,
@@ -56,7 +58,9 @@ const reply = (
 };
 
 const decide = (state: RunState, option: string): Outcome =>
-  dispatch(applyDecision(state, { outcome: 'answered', option, value: null, note: null, by: 'ann' }).state);
+  dispatch(
+    applyDecision(state, { outcome: 'answered', option, value: null, note: null, by: 'ann' }, 0).state,
+  );
 
 const requestTo = ({ messages }: Outcome, role: string): RunMessage | undefined =>
   messages.find(({ type, to }) => type === 'agent.request' && to === `./agent:${role}`);
