@@ -2,8 +2,7 @@ import type { Json } from '../events/json.ts';
 import type { Issue } from './issues.ts';
 import { type Pass, passesMax, type TightState } from './tight-state.ts';
 
-export const SCRATCHPAD = 'feedback-scratchpad.md';
-export const PROGRESS = 'progress.json';
+const SCRATCHPAD = 'feedback-scratchpad.md';
 
 /** What the developer is given. */
 export interface DeveloperInput {
@@ -25,7 +24,7 @@ export interface DeveloperInput {
 }
 
 /** A finding as its finder wrote it. */
-export const asWritten = ({ severity, category, description, details }: Issue): Json => ({
+const asWritten = ({ severity, category, description, details }: Issue): Json => ({
   ...details,
   severity,
   category,
