@@ -93,6 +93,12 @@ export const planRun = <
   return workflow(name, runMachine, {
     ...(version !== undefined && { version }),
     ...(turnsMax !== undefined && { turnsMax }),
+    counters: {
+      feedbacks: {
+        value: ({ feedbacks }) => feedbacks,
+        counts: ({ kind, type }) => kind === 'fact' && type === 'feedback.sent',
+      },
+    },
     // Written into the log with the start: a run goes on with the plan and the limits that it began with.
     // The door refuses a task that is not JSON.
     prepare: (task) => ({ task: (task ?? null) as Json, ...fixed }),

@@ -78,6 +78,12 @@ export const tightLoop = <const Name extends string = 'tight-loop'>(
   return workflow(name, tightMachine, {
     ...(version !== undefined && { version }),
     ...(turnsMax !== undefined && { turnsMax }),
+    counters: {
+      passes: {
+        value: ({ passes }) => passes.length,
+        counts: ({ kind, type }) => kind === 'fact' && type === 'loop.pass',
+      },
+    },
     // The door refuses a task that is not JSON.
     prepare: (task, at) => ({ task: (task ?? null) as Json, folder: at?.folder ?? null, ...fixed }),
   }) as unknown as TightLoop<Name>;

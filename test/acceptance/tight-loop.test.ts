@@ -97,18 +97,21 @@ const ending = async ({
 const stopping = { onLimit: 'stop' } as const;
 
 describe('a tight loop', () => {
-  it.each([1, 2, 5])('T2: ends verified in pass %i, with its promise', async (number) => {
-    const played = await play(stopping, { tester: passFrom(number, failDifferently) });
-    expect(await ending(played)).toEqual({
-      verdict: 'verified',
-      iterations: number,
-      limit: null,
-      promise: 'IMPLEMENTATION_VERIFIED',
-    });
-    expect(played.calls).toEqual({ developer: number, reviewer: number, tester: number });
-    await played.runtime.close();
-    await expectReplays(played.file, [played.loop]);
-  });
+  it.each([1, 2, 5])(
+    'T2, X2: ends verified in pass %i, with its promise, and as many passes as the log has',
+    async (number) => {
+      const played = await play(stopping, { tester: passFrom(number, failDifferently) });
+      expect(await ending(played)).toEqual({
+        verdict: 'verified',
+        iterations: number,
+        limit: null,
+        promise: 'IMPLEMENTATION_VERIFIED',
+      });
+      expect(played.calls).toEqual({ developer: number, reviewer: number, tester: number });
+      await played.runtime.close();
+      await expectReplays(played.file, [played.loop]);
+    },
+  );
 
   it.each([
     [
