@@ -1,11 +1,12 @@
 import { RuntimeError } from '../errors.ts';
 import { isAnswer } from '../events/answer.ts';
+import { failureOf } from '../events/failure.ts';
 import type { Json } from '../events/json.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt, Envelope } from '../machines/agent-work.ts';
 import type { Agent, AgentRequest } from './agent.ts';
-import { checkAgainst } from './standard-schema.ts';
+import { checkAgainst, type StandardSchema } from './standard-schema.ts';
 
 type WorkFields = Pick<AgentRequest<never>, 'input' | 'feedback' | 'history' | 'context' | 'failure'>;
 
@@ -30,7 +31,7 @@ export const workOf = (call: OpenCall, input: Json): WorkFields => {
 export const answerOf = async (call: OpenCall, agent: Agent, returned: unknown): Promise<unknown> => {
   const { schema } = agent.options;
   const answer = isAnswer(returned) ? returned.plain() : { output: returned ?? null };
-  const checked = schema ? await checkAgainst(schema, answer.output) : { value: answer.output };
+  const checked = schema ? await check(schema, answer.output) : { value: answer.output };
   if ('problem' in checked) {
     if (!isWork(call))
       throw new RuntimeError('ANSWER_REFUSED', { agent: call.agent, problem: checked.problem });
@@ -39,4 +40,13 @@ export const answerOf = async (call: OpenCall, agent: Agent, returned: unknown):
   }
   if (isWork(call) || isAnswer(returned)) return { ...answer, output: checked.value };
   return checked.value;
+};
+
+/** A schema that fails has not let the answer in, which was paid for all the same. */
+const check = async (schema: StandardSchema, output: unknown): ReturnType<typeof checkAgainst> => {
+  try {
+    return await checkAgainst(schema, output);
+  } catch (error) {
+    return { problem: `the schema failed: ${failureOf(error).message}` };
+  }
 };

@@ -62,16 +62,18 @@ interface Review {
  * What a reviewer says: `{ passed, issues, feedback }`, or `{ option: 'approve' }` of a person. Without `passed`, having no
  * issue is approval: but only of a reviewer that gave a list of issues at all.
  */
-const reviewOf = ({ output, issues: beside }: StepAnswer, registry: IssueRegistry): Review => {
+const reviewOf = ({ output: given, issues: beside }: StepAnswer, registry: IssueRegistry): Review => {
+  const output = freely(given);
   const review: JsonObject = isObject(output) ? output : {};
-  const given = beside ?? review['issues'];
-  const found = readIssues(given);
+  const named = beside ?? review['issues'];
+  const found = readIssues(named);
   const issues = standing(registry, found);
   const said = saidOf(output, review);
   // Whoever rejected for reasons that a person has thrown out all of, has no reason left.
   const isOverruled = said === false && found.length > 0 && issues.length === 0;
-  const approves = isOverruled || (said ?? (Array.isArray(given) && issues.length === 0));
-  const text = review['feedback'] ?? review['note'];
+  const approves = isOverruled || (said ?? (Array.isArray(named) && issues.length === 0));
+  const note = isObject(given) ? given['note'] : undefined;
+  const text = review['feedback'] ?? review['note'] ?? note ?? (output === given ? undefined : output);
   return {
     approves,
     // A rejection without a word of why blocks as well: there is nothing that says it is minor.
@@ -80,6 +82,10 @@ const reviewOf = ({ output, issues: beside }: StepAnswer, registry: IssueRegistr
     text: isBlobRef(text) || (typeof text === 'string' && text !== '') ? text : null,
   };
 };
+
+/** What a person says without choosing an option is the review itself. */
+const freely = (output: Json): Json =>
+  isObject(output) && output['option'] === null && 'value' in output ? (output['value'] ?? null) : output;
 
 const saidOf = (output: Json, { passed, decision, option }: JsonObject): boolean | undefined => {
   if (typeof output === 'boolean') return output;

@@ -31,7 +31,7 @@ export interface Outcome {
 
 export const agentId = (role: string): string => `agent:${role}`;
 /** What the run of a step is called among the children of its run, and among the workers of its step. */
-export const nestedId = (step: string): string => `run:${step}`;
+const nestedId = (step: string): string => `run:${step}`;
 export const CONTEXT_ID = 'context';
 
 /** Starts every step that can run, unless something holds the run back. */

@@ -184,6 +184,31 @@ describe('attempts', () => {
     expect((await second.result()).verdict).toBe('verified');
   });
 
+  it('X4: a schema that throws refuses the answer, and what it cost counts', async () => {
+    const plan = one({ attempts: 2 });
+    const told: (string | null)[] = [];
+    const schema: StandardSchema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: () => {
+          throw new Error('no such type');
+        },
+      },
+    };
+    const worker = agent(
+      ({ failure }: { failure: string | null }) => {
+        told.push(failure);
+        return answer('done', { usage: { costUsd: 0.1 } });
+      },
+      { schema },
+    );
+    const runtime = await open({ file: temporaryFile(), workflows: [plan], agents: { worker } });
+    const { output } = await (await runtime.start('one', null)).result();
+    expect(output).toMatchObject({ verdict: 'failed', spent: { calls: 2, costUsd: 0.2 } });
+    expect(told).toEqual([null, 'the schema failed: no such type']);
+  });
+
   it('X4: a budget is checked before each attempt', async () => {
     let calls = 0;
     const plan = planRun('paid', {

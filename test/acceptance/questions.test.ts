@@ -227,6 +227,38 @@ describe('person agents', () => {
     await expectReplays(file, [reviewed]);
   });
 
+  it('X5, X6: a reviewer who answers freely approves with a value that says so, and else is heard', async () => {
+    const told: unknown[] = [];
+    const plan = planRun('free', {
+      steps: [
+        { id: 'write', agent: 'writer' },
+        { id: 'review', needs: ['write'], gate: { reviewers: ['lead'], corrects: 'write' } },
+      ],
+      persons: { lead: { text: 'What do you think?' } },
+    });
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: {
+        writer: (request) => {
+          told.push(...request.feedback.slice(-1));
+          return writeNew(request);
+        },
+      },
+    });
+    const run = await runtime.start('free', null);
+    for (const value of ['Too long.', { passed: false, feedback: 'Still too long.' }, { passed: true }]) {
+      await expect.poll(async () => (await runtime.questions()).length).toBe(1);
+      const [question] = await runtime.questions();
+      await runtime.answer(question?.id ?? '', null, { value });
+    }
+    expect((await run.result()).verdict).toBe('verified');
+    expect(told).toMatchObject([
+      { issues: [{ reviewer: 'lead', text: 'Too long.' }] },
+      { issues: [{ reviewer: 'lead', text: 'Still too long.' }] },
+    ]);
+  });
+
   it('X1: while only persons are at work the run waits for a person; approved at once it is verified', async () => {
     const runtime = await open({
       file: temporaryFile(),

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { assign, setup } from 'xstate';
+import { agentCall, workflow } from '../../src/index.ts';
+import { open } from '../support/runtimes.ts';
+
+/** What the first answer was decides, much later, whether it ends: a guard sees what the states do not show. */
+const forked = setup({
+  types: { context: {} as { isOdd: boolean; noise: number } },
+  actors: { worker: agentCall<null, string>() },
+}).createMachine({
+  context: { isOdd: false, noise: 0 },
+  initial: 'first',
+  states: {
+    first: {
+      invoke: {
+        src: 'worker',
+        input: () => null,
+        onDone: {
+          target: 'second',
+          actions: assign({ isOdd: ({ event }) => event.output === 'odd', noise: 1 }),
+        },
+        onError: 'end',
+      },
+    },
+    second: {
+      invoke: {
+        src: 'worker',
+        input: () => null,
+        onDone: [{ guard: ({ context }) => context.isOdd, target: 'endless' }, { target: 'end' }],
+        onError: 'end',
+      },
+    },
+    endless: {
+      invoke: {
+        src: 'worker',
+        input: () => null,
+        onDone: { target: 'endless', reenter: true },
+        onError: 'end',
+      },
+    },
+    end: { type: 'final' },
+  },
+});
+
+const outcomes = () => [
+  { name: 'even', output: 'even' },
+  { name: 'odd', output: 'odd' },
+];
+
+describe('the reductions of an exploration', () => {
+  it('X4: one that loses what a guard sees is noticed: nothing is proved with it', async () => {
+    const runtime = await open({
+      file: ':memory:',
+      workflows: [workflow('forked', forked)],
+      agents: { worker: () => 'even' },
+    });
+    const wrong = await runtime.worstCase('forked', null, { outcomes, reduce: { forked: () => null } });
+    expect(wrong).toMatchObject({ result: 'inconclusive', calls: null, turns: null });
+    expect(wrong.problem).toContain('a reduction loses what a guard sees');
+    // Control: one that keeps it shows the endless way, and so does none at all.
+    const isOdd = (context: unknown) => (context as { isOdd: boolean }).isOdd;
+    for (const reduce of [{ forked: isOdd }, {}]) {
+      const right = await runtime.worstCase('forked', null, { outcomes, reduce });
+      expect(right.result).toBe('not proved');
+      expect(right.endless?.cycle).toHaveLength(1);
+    }
+  });
+});
