@@ -1,4 +1,4 @@
-import { concat, defer, filter, from, map, mergeMap, type Observable } from 'rxjs';
+import { concat, defer, filter, finalize, from, map, mergeMap, type Observable } from 'rxjs';
 import { RuntimeError } from '../errors.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
@@ -88,7 +88,7 @@ const openFirst = (
         return [...questions, ...early.filter((question) => !known.has(keyOf(question)))];
       }),
     );
-    return concat(first$, opened$);
+    return concat(first$, opened$).pipe(finalize(() => collecting.unsubscribe()));
   });
 
 const keyOf = ({ id, level }: OpenQuestion): string => `${id} ${level}`;

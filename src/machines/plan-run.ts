@@ -85,6 +85,7 @@ export const planRun = <
     plan,
     limits: fixLimits(limits),
     unbounded: limits?.unbounded ?? null,
+    cap: null,
     onLimit,
     questionLevels: checkedLevels('ask', ask),
     onExpiry: checkedExpiry(onExpiry),

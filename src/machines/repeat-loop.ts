@@ -98,8 +98,9 @@ const repeatMachine = setup({
       enqueue.assign(taken(context, event));
     }),
     goOn: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
-      const more = said.outcome === 'answered' ? morePasses(said.value) : 0;
-      const limits = raised(context, context.halt, more);
+      const value = said.outcome === 'answered' ? said.value : null;
+      const more = morePasses(value);
+      const limits = raised(context, context.halt, { more, value });
       const isRepeats = context.halt?.met?.limit === 'repeats';
       enqueue.assign({
         halt: null,

@@ -14,7 +14,7 @@ const LIMIT_OPTIONS: readonly QuestionOption[] = [
   {
     id: 'continue',
     label: 'Go on',
-    impact: `${MORE_PASSES} more passes, or as many as you give as the value`,
+    impact: `${MORE_PASSES} more passes, or as much again of a budget; or as much as you give as the value`,
   },
   { id: 'accept', label: 'Take it as it is', impact: 'what is open is recorded as debt' },
   { id: 'cancel', label: 'Cancel the run', impact: 'nothing of it is taken' },
@@ -65,7 +65,7 @@ export const applyDecision = (state: RunState, said: QuestionOutput, atMs: numbe
   if (!isContinuing(said)) return { state: decided, messages: [told] };
   const more = morePasses(value);
   const deadlineMs = deadlineOf(state, atMs);
-  const next = goOn({ ...decided, deadlineMs, halt: null }, state.halt, more);
+  const next = goOn({ ...decided, deadlineMs, halt: null }, state.halt, { more, value });
   return { state: next.state, messages: [{ ...told, more }, ...next.messages] };
 };
 
@@ -92,7 +92,11 @@ export const countAnew = (issues: IssueRegistry): IssueRegistry =>
   Object.fromEntries(Object.entries(issues).map(([key, issue]) => [key, { ...issue, inRow: 0 }]));
 
 /** The repeat counters start anew, what has failed may be tried again, and what was held back is done. */
-const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome => {
+const goOn = (
+  state: RunState,
+  halt: RunState['halt'],
+  { more, value }: { readonly more: number; readonly value: Json },
+): Outcome => {
   let next: RunState = {
     ...state,
     allowed: state.allowed + (halt?.met ? more : 0),
@@ -106,7 +110,7 @@ const goOn = (state: RunState, halt: RunState['halt'], more: number): Outcome =>
       ]),
     ),
     issues: countAnew(state.issues),
-    limits: raised(state, halt, more),
+    limits: raised(state, halt, { more, value }),
   };
   const messages: RunMessage[] = [];
   for (const { step, gate } of heldBack(next)) {
@@ -142,24 +146,33 @@ export const deadlineOf = (
   return limits.timeMs ? atMs + limits.timeMs : null;
 };
 
-/** A budget grows only by a person: by as much again as it was. */
+/**
+ * A budget grows only by a person: by as much as they say, else by as much again as it was. A nested run's never grows beyond
+ * what its parent had left for it: whoever wants to give more asks the parent.
+ */
 export const raised = (
-  { limits, feedbacks = 0 }: Pick<RunState, 'limits'> & { readonly feedbacks?: number },
+  { limits, feedbacks = 0, cap = null }: Raisable,
   halt: RunState['halt'],
-  more: number,
+  { more, value }: { readonly more: number; readonly value: Json },
 ): RunState['limits'] => {
   const limit = halt?.met?.limit;
   switch (limit) {
     case 'costUsd':
     case 'tokens':
-    case 'calls':
-      return {
-        ...limits,
-        [limit]: Math.max(limits[limit] ?? 0, halt?.met?.used ?? 0) + (halt?.met?.bound ?? 0),
-      };
+    case 'calls': {
+      const given = typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : undefined;
+      const step = given ?? (halt?.met?.bound || 1);
+      const next = Math.max(limits[limit] ?? 0, halt?.met?.used ?? 0) + step;
+      return { ...limits, [limit]: Math.min(next, cap?.[limit] ?? Number.MAX_SAFE_INTEGER) };
+    }
     case 'feedbacks':
       return { ...limits, feedbacks: feedbacks + more };
     default:
       return limits;
   }
 };
+
+interface Raisable extends Pick<RunState, 'limits'> {
+  readonly feedbacks?: number;
+  readonly cap?: RunState['cap'];
+}

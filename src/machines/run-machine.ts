@@ -35,6 +35,7 @@ export interface RunInput {
   readonly limits: Limits;
   /** Why a count that would end it is missing. */
   readonly unbounded: string | null;
+  readonly cap: RunState['cap'];
   readonly onLimit: RunState['onLimit'];
   readonly questionLevels: RunState['questionLevels'];
   readonly onExpiry: RunState['onExpiry'];

@@ -89,13 +89,14 @@ const begin = (state: RunState, step: Step): Outcome => {
 
 /** A run of its own, which has no more than what is left of this one's budget. */
 const startNested = (state: RunState, step: Step, { workflow, input }: NestedRun): RunMessage => {
-  const limits = nestedLimits(input['limits'] as unknown as Limits, budgetLeft(state.limits, state.spent)); // fixLimits made them
+  const cap = budgetLeft(state.limits, state.spent);
+  const limits = nestedLimits(input['limits'] as unknown as Limits, cap); // fixLimits made them
   const { feedback, history } = stepOf(state, step.id);
   const task = { input: inputOf(state, step), feedback, history } as unknown as Json;
   return startActor({
     id: nestedId(step.id),
     machine: workflow,
-    input: { ...input, limits: { ...limits }, task },
+    input: { ...input, limits: { ...limits }, cap: { ...cap }, task },
   });
 };
 

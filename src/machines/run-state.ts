@@ -2,7 +2,7 @@ import type { Failure, Json } from '../events/json.ts';
 import type { Spent } from '../events/usage.ts';
 import type { AgentReply, AgentSettings } from './agent-work.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
-import type { Limits, MetLimit } from './limits.ts';
+import type { Budget, Limits, MetLimit } from './limits.ts';
 import { hashOf, needsOf, type Plan, type Step } from './plan.ts';
 
 /** What a gate sends back to a step. */
@@ -61,6 +61,8 @@ export interface RunState {
   readonly plan: Plan;
   readonly limits: Limits;
   readonly unbounded: string | null;
+  /** What a nested run may use at most, whatever persons allow it; null for the root of a run. */
+  readonly cap: Budget | null;
   readonly onLimit: 'ask' | 'stop';
   readonly questionLevels: readonly { readonly to: string | null; readonly expiresMs: number | null }[];
   readonly onExpiry: 'cancel' | 'stop';

@@ -208,7 +208,7 @@ export const decideTight = (state: TightState, said: QuestionOutput, atMs: numbe
       deadlineMs: deadlineOf(state, atMs),
       // So many from now on, whatever was left.
       allowed: isRetry ? state.allowed : state.passes.length + more - (state.limits.passes ?? 0),
-      limits: raised(state, state.halt, more),
+      limits: raised(state, state.halt, { more, value }),
       issues: countAnew(state.issues),
       failedInRow: isRetry ? state.failedInRow : { review: 0, test: 0 },
       unchanged: 0,

@@ -34,7 +34,7 @@ export interface Exploration {
   readonly outcomes: (agent: string) => readonly AgentOutcome[];
   /** How the contexts of machines reduce, by their names; those of the package reduce by themselves. */
   readonly reduce?: Reductions;
-  /** Where to give up; 100,000 states unless set. */
+  /** Where to give up; 20,000 states unless set: a few seconds, and some hundred megabytes. */
   readonly statesMax?: number;
 }
 
@@ -67,7 +67,7 @@ const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [tightMachine, reduceTight],
 ]);
 
-const STATES_MAX = 100_000;
+const STATES_MAX = 20_000;
 const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
 const COMPARED_FIRST = 200;

@@ -17,7 +17,7 @@ export type Reduce = (context: unknown) => Json;
 
 export type Reductions = Readonly<Record<string, Reduce>>;
 
-/** A bound that is far away is not counted down: if the longest way comes near it, the result is inconclusive. */
+/** A bound that is far away is not counted down: a loop that only such a bound ends shows as endless, which is on the safe side. */
 const FAR = 200;
 
 const reduceAgent: Reduce = (given) => {

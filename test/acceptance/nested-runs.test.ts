@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answer, planRun } from '../../src/index.ts';
+import { answer, planRun, type Runtime } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { approve, draftPlan, reject, writeNew } from '../support/draft-plan.ts';
 import { expectReplays, open } from '../support/runtimes.ts';
@@ -149,5 +149,52 @@ describe('a plan run as a step of another', () => {
       agents: { writer: writeNew, critic: reject },
     });
     expect(await runtime.worstCase('whole')).toMatchObject({ result: 'proved', calls: 4 });
+  });
+
+  it('X4: persons cannot raise the budget of a nested run beyond what its parent had left', async () => {
+    const inner = planRun('inner', {
+      steps: ['one', 'two', 'three'].map((id, index, all) => ({
+        id,
+        agent: 'worker',
+        needs: all.slice(0, index),
+      })),
+      limits: { costUsd: 1 },
+    });
+    const outer = planRun('outer', {
+      steps: [{ id: 'sub', run: inner }],
+      limits: { costUsd: 2 },
+      onLimit: 'stop',
+    });
+    const runtime: Runtime = await open({
+      file: temporaryFile(),
+      workflows: [inner, outer],
+      agents: { worker: () => answer('done', { usage: { costUsd: 1 } }) },
+    });
+    const run = await runtime.start('outer', null, { id: 'r' });
+    const asked = async () => {
+      await expect.poll(async () => (await runtime.questions()).length).toBe(1);
+      return (await runtime.questions())[0]?.id ?? '';
+    };
+    await runtime.answer(await asked(), 'continue', { value: 50 });
+    await expect.poll(async () => (await runtime.questions())[0]?.id).toBe('r/run:sub/question~2');
+    expect((await runtime.actor('r/run:sub')).context).toMatchObject({
+      limits: { costUsd: 2 },
+      spent: { costUsd: 2 },
+    });
+    await runtime.answer(await asked(), 'cancel');
+    expect(await run.result()).toMatchObject({ verdict: 'failed', output: { spent: { costUsd: 2 } } });
+  });
+
+  it('X4: a budget of nothing grows if a person says so', async () => {
+    const plan = planRun('free', { steps: [{ id: 'one', agent: 'worker' }], limits: { calls: 0 } });
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: { worker: () => 'done' },
+    });
+    const run = await runtime.start('free', null, { id: 'r' });
+    await run.settled();
+    await runtime.answer('r/question', 'continue', { by: 'ann' });
+    expect(await run.result()).toMatchObject({ verdict: 'verified', output: { spent: { calls: 1 } } });
   });
 });

@@ -14,6 +14,7 @@ const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =
     plan: fixPlan(steps),
     limits: fixLimits(limits),
     unbounded: null,
+    cap: null,
     onLimit: 'ask',
     questionLevels: [],
     onExpiry: 'stop',
