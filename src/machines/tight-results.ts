@@ -30,7 +30,11 @@ export const readCheck = (check: Check, answer: Pick<Envelope, 'output' | 'issue
     passed || found.length > 0
       ? found
       : readIssues(text === undefined ? [`The ${check} gave no reason.`] : linesOf(check, text));
-  return { passed, issues, text: text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX) };
+  return {
+    passed,
+    issues,
+    text: text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX).toWellFormed(),
+  };
 };
 
 interface Said {
@@ -79,7 +83,8 @@ export const summaryOf = (output: Json): string => {
   const object: JsonObject = isObject(output) ? output : {};
   const said = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
   const text = (typeof said === 'string' ? said : JSON.stringify(said)).trim();
-  return text.length > SUMMARY_LENGTH_MAX ? `${text.slice(0, SUMMARY_LENGTH_MAX)}…` : text;
+  // A cut may go through a surrogate pair, and half of one cannot be written.
+  return text.length > SUMMARY_LENGTH_MAX ? `${text.slice(0, SUMMARY_LENGTH_MAX).toWellFormed()}…` : text;
 };
 
 const DONE = /\b(?:TASK_COMPLETE|DONE)\b/;

@@ -423,6 +423,19 @@ describe('a tight loop', () => {
     ]);
   });
 
+  it('T4, T5: a text that is cut in the middle of a character is still one', async () => {
+    const played = await play(
+      { ...stopping, maxIterations: 2 },
+      {
+        developer: () => `${'y'.repeat(499)}😀 and more`,
+        tester: () => ({ text: `😀${'z'.repeat(3_999)}`, exitCode: 1 }),
+      },
+    );
+    expect(await ending(played)).toMatchObject({ verdict: 'exhausted', iterations: 2 });
+    expect(played.inputs[1]?.testText).toBe(`\ufffd${'z'.repeat(3_999)}`);
+    expect(read(played.folder, 'feedback-scratchpad.md')).toContain(`${'y'.repeat(499)}\ufffd…`);
+  });
+
   it('X1: garbage of a reviewer is no approval', async () => {
     const played = await play(
       { ...stopping, maxIterations: 2 },
