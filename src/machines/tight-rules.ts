@@ -14,6 +14,7 @@ import {
   type Check,
   newPass,
   type Pass,
+  passesAtFirst,
   passesMax,
   type Resume,
   type TightRole,
@@ -201,20 +202,19 @@ export const decideTight = (state: TightState, said: QuestionOutput, atMs: numbe
   if (!isContinuing(said)) return { state: decided, messages: [told] };
   const more = morePasses(value);
   const isRetry = option === 'retry';
-  return {
-    state: {
-      ...decided,
-      halt: null,
-      deadlineMs: deadlineOf(state, atMs),
-      // So many from now on, whatever was left.
-      allowed: isRetry ? state.allowed : state.passes.length + more - (state.limits.passes ?? 0),
-      limits: raised(state, state.halt, more),
-      issues: countAnew(state.issues),
-      failedInRow: isRetry ? state.failedInRow : { review: 0, test: 0 },
-      unchanged: 0,
-      oscillations: 0,
-      repeat: 1,
-    },
-    messages: [{ ...told, more: isRetry ? 0 : more }],
+  const next: TightState = {
+    ...decided,
+    halt: null,
+    deadlineMs: deadlineOf(state, atMs),
+    // So many from now on, whatever was left.
+    allowed: isRetry ? state.allowed : state.passes.length + more - (passesAtFirst(state) ?? 0),
+    limits: raised(state, state.halt, more),
+    issues: countAnew(state.issues),
+    failedInRow: isRetry ? state.failedInRow : { review: 0, test: 0 },
+    unchanged: 0,
+    oscillations: 0,
+    repeat: 1,
   };
+  const counts = { passesMax: passesMax(next), failedInRow: { ...next.failedInRow } };
+  return { state: next, messages: [{ ...told, more: isRetry ? 0 : more, ...counts }] };
 };

@@ -63,9 +63,10 @@ export const tightProgress = projection({
     },
     'loop.decided': (state, { data, ...event }) => {
       if (!isOwn(event)) return;
-      const { option, more } = data;
-      if (option === 'continue' || option === 'retry') setStatus(state, 'in_progress');
-      if (option === 'continue' && typeof more === 'number') state.passesMax = state.passes.length + more;
+      const { option } = data;
+      if (option !== 'continue' && option !== 'retry') return;
+      setStatus(state, 'in_progress');
+      setCounts(state, data);
     },
     [TYPE.runEnded]: (state, { data, ...event }) => {
       if (isOwn(event)) setStatus(state, data['verdict']);
@@ -85,7 +86,7 @@ function setStatus(state: TightProgress, status: Json | undefined): void {
 }
 
 function notePass(state: TightProgress, data: JsonObject): void {
-  const { number, implementation, review, test, status, passesMax, failedInRow } = data;
+  const { number, implementation, review, test, status } = data;
   state.passes.push({
     number: numberOr(number, 0),
     implementation: typeof implementation === 'string' ? implementation : '',
@@ -93,6 +94,10 @@ function notePass(state: TightProgress, data: JsonObject): void {
     ...asResult('test', 'testFailures', test),
     status: status === 'verified' ? VERIFIED : typeof status === 'string' ? status : '',
   } as PassView); // Both results together make it one.
+  setCounts(state, data);
+}
+
+function setCounts(state: TightProgress, { passesMax, failedInRow }: JsonObject): void {
   state.passesMax = numberOr(passesMax, null);
   const inRow = isObject(failedInRow) ? failedInRow : {};
   state.reviewFailuresInRow = numberOr(inRow['review'], 0);

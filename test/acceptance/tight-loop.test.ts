@@ -479,6 +479,35 @@ describe('at a limit of a tight loop', () => {
     await expectReplays(played.file, [loop]);
   });
 
+  it('T7, T8: disabled, a person who continues allows as many passes as they say, too', async () => {
+    const { runtime, run, folder, calls } = await play({ enabled: false }, { tester: failDifferently });
+    await runtime.answer(await questionOf(runtime), 'continue', { value: 2 });
+    await expect.poll(async () => (await run.state()).context.passes.length).toBe(3);
+    await questionOf(runtime);
+    expect(calls.tester).toBe(3);
+    expect(progressIn(folder)).toMatchObject({ enabled: false, current_iteration: 3, max_iterations: 3 });
+  });
+
+  it('T7, T8: progress says at once that the counters start anew', async () => {
+    const { runtime, run, folder } = await play(
+      {},
+      {
+        developer: (request) => (request.input.pass > 3 ? never() : implement(request)),
+        reviewer: failTheSame,
+      },
+    );
+    const question = await questionOf(runtime);
+    expect(progressIn(folder)).toMatchObject({ consecutive_review_failures: 3, max_iterations: 5 });
+    await runtime.answer(question, 'continue');
+    await expect.poll(async () => (await run.state()).value).toBe('implementing');
+    expect(progressIn(folder)).toMatchObject({
+      status: 'in_progress',
+      current_iteration: 4,
+      max_iterations: 6,
+      consecutive_review_failures: 0,
+    });
+  });
+
   it('T7: a person accepts the state as it is, with the debt on record', async () => {
     const played = await play({}, { tester: failTheSame });
     await played.runtime.answer(await questionOf(played.runtime), 'accept', { by: 'ann', note: 'ship it' });
