@@ -1,6 +1,6 @@
 import type { Json } from '../events/json.ts';
-import type { Issue } from './issues.ts';
-import { type Pass, passesMax, type TightState } from './tight-state.ts';
+import { type Issue, standing } from './issues.ts';
+import { type CheckResult, type Pass, passesMax, type TightState } from './tight-state.ts';
 
 const SCRATCHPAD = 'feedback-scratchpad.md';
 
@@ -32,7 +32,7 @@ const asWritten = ({ severity, category, description, details }: Issue): Json =>
 });
 
 export const developerInput = (state: TightState): DeveloperInput => {
-  const last = state.passes.at(-1);
+  const last = lastPass(state);
   const scratchpad = scratchpadOf(state);
   return {
     task: state.task,
@@ -46,6 +46,14 @@ export const developerInput = (state: TightState): DeveloperInput => {
     testText: last?.test?.text ?? null,
     prompt: promptOf(state.task, last, scratchpad),
   };
+};
+
+/** The last pass without what a person has thrown out of it since: that is not to be mended. */
+const lastPass = ({ passes, issues }: TightState): Pass | undefined => {
+  const last = passes.at(-1);
+  const left = (result: CheckResult | null): CheckResult | null =>
+    result && { ...result, issues: standing(issues, result.issues) };
+  return last && { ...last, review: left(last.review), test: left(last.test) };
 };
 
 const scratchpadOf = ({ folder }: TightState): string | null =>

@@ -508,6 +508,27 @@ describe('at a limit of a tight loop', () => {
     });
   });
 
+  it('X3: what a person has rejected is not given to the developer to mend', async () => {
+    const { runtime, run, inputs } = await play(
+      {},
+      {
+        reviewer: ({ input }) => ({
+          passed: input.pass > 3,
+          issues: input.pass > 3 ? [] : ['tabs, not spaces', `${WORDS[input.pass]} is missing`],
+        }),
+      },
+    );
+    const question = await questionOf(runtime);
+    const { context } = await run.state();
+    const known = Object.values(context.issues).find(({ description }) => description.startsWith('tabs'));
+    const rejection = { type: 'issue.reject', fingerprint: known?.fingerprint ?? '', note: null };
+    await runtime.send('r', rejection);
+    await runtime.answer(question, 'continue');
+    expect((await run.result()).verdict).toBe('verified');
+    expect(inputs[3]?.reviewIssues).toMatchObject([{ description: 'delta is missing' }]);
+    expect(inputs[3]?.prompt).not.toContain('tabs');
+  });
+
   it('T7: a person accepts the state as it is, with the debt on record', async () => {
     const played = await play({}, { tester: failTheSame });
     await played.runtime.answer(await questionOf(played.runtime), 'accept', { by: 'ann', note: 'ship it' });
