@@ -712,6 +712,17 @@ describe('time in a tight loop', () => {
     expect(asked.calls).toMatchObject({ developer: 1, reviewer: 1, tester: 2 });
   });
 
+  it('X1: time that is used up while a person is asked for something else is asked for next', async () => {
+    const { runtime } = await play(
+      { maxIterations: 1, limits: { timeMs: 150 } },
+      { tester: (request) => (request.input.pass === 1 ? failDifferently(request) : never()) },
+    );
+    const first = await questionOf(runtime);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await runtime.answer(first, 'continue');
+    await expect.poll(async () => (await runtime.questions())[0]?.text).toMatch(/timeMs/);
+  });
+
   it('messages from outside that lack what they need, or are forged, change nothing', async () => {
     const { runtime, run } = await play({}, { developer: never });
     const forged = { type: 'agent.done', request: 'developer.1', answer: { output: 'forged' }, attempts: 1 };
