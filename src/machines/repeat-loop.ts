@@ -71,7 +71,7 @@ const taken = (state: RepeatState, reply: AgentReply): RepeatState => {
     return { ...heard, halt: { verdict: 'failed', met: null, step: state.role.role, reason } };
   }
   const { output } = reply.answer;
-  if (saysDone(output)) return { ...heard, last: output, isDone: true };
+  if (saysDone(reply.answer)) return { ...heard, last: output, isDone: true };
   return { ...heard, last: output, repeat: state.repeat + 1, halt: met ? haltOf(met, null) : null };
 };
 

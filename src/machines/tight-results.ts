@@ -1,3 +1,4 @@
+import { isBlobRef } from '../events/blob.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import type { Envelope } from './agent-work.ts';
 import { readIssues } from './issues.ts';
@@ -19,11 +20,11 @@ const LINES_MAX = 50;
  * What a reviewer or a test runner said: `{ passed, issues }` (tests may say `failures`), a word in a text, or an exit code. What
  * does not say that it passed has not.
  */
-export const readCheck = (check: Check, answer: Pick<Envelope, 'output' | 'issues'>): CheckResult => {
+export const readCheck = (check: Check, answer: Said & Pick<Envelope, 'issues'>): CheckResult => {
   const { output } = answer;
   const object: JsonObject = isObject(output) ? output : {};
   const listed = answer.issues ?? object['issues'] ?? object['failures'];
-  const text = textIn(output, object);
+  const text = textIn(answer);
   const passed = saidIn(check, { output, object, text, listed });
   const found = readIssues(listed);
   const issues =
@@ -37,14 +38,17 @@ export const readCheck = (check: Check, answer: Pick<Envelope, 'output' | 'issue
   };
 };
 
-interface Said {
+/** What an agent said, and an excerpt of it if it is large. */
+type Said = Pick<Envelope, 'output' | 'excerpt'>;
+
+interface Read {
   readonly output: Json;
   readonly object: JsonObject;
   readonly text: string | undefined;
   readonly listed: Json | undefined;
 }
 
-const saidIn = (check: Check, { output, object, text, listed }: Said): boolean => {
+const saidIn = (check: Check, { output, object, text, listed }: Read): boolean => {
   if (typeof output === 'boolean') return output;
   if (typeof object['passed'] === 'boolean') return object['passed'];
   if (text !== undefined && WORDS[check].no.test(text)) return false;
@@ -53,9 +57,10 @@ const saidIn = (check: Check, { output, object, text, listed }: Said): boolean =
   return Array.isArray(listed) && listed.length === 0;
 };
 
-const textIn = (output: Json, { text }: JsonObject): string | undefined => {
-  if (typeof output === 'string') return output;
-  return typeof text === 'string' ? text : undefined;
+const textIn = ({ output, excerpt }: Said): string | undefined => {
+  const said = isObject(output) && !isBlobRef(output) ? output['text'] : output;
+  if (isBlobRef(said)) return excerpt;
+  return typeof said === 'string' ? said : undefined;
 };
 
 /** How test runners mark a test that failed: TAP, node, vitest, jest, mocha, pytest, go, cargo. */
@@ -79,9 +84,10 @@ const linesOf = (check: Check, text: string): readonly string[] => {
 const SUMMARY_LENGTH_MAX = 500;
 
 /** What a developer says that it did, in short. */
-export const summaryOf = (output: Json): string => {
+export const summaryOf = ({ output, excerpt }: Said): string => {
   const object: JsonObject = isObject(output) ? output : {};
-  const said = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
+  const named = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
+  const said = isBlobRef(named) ? (excerpt ?? '') : named;
   const text = (typeof said === 'string' ? said : JSON.stringify(said)).trim();
   // A cut may go through a surrogate pair, and half of one cannot be written.
   return text.length > SUMMARY_LENGTH_MAX ? `${text.slice(0, SUMMARY_LENGTH_MAX).toWellFormed()}…` : text;
@@ -90,10 +96,11 @@ export const summaryOf = (output: Json): string => {
 const DONE = /\b(?:TASK_COMPLETE|DONE)\b/;
 
 /** Whether an agent says that it is done with its own task. */
-export const saysDone = (output: Json): boolean => {
+export const saysDone = (said: Said): boolean => {
+  const { output } = said;
   const object: JsonObject = isObject(output) ? output : {};
   if (typeof object['done'] === 'boolean') return object['done'];
-  const text = textIn(output, object);
+  const text = textIn(said);
   return text !== undefined && DONE.test(text);
 };
 

@@ -108,9 +108,10 @@ const failed = (
 
 type Answer = Extract<AgentReply, { type: 'agent.done' }>['answer'];
 
-const implemented = (state: TightState, { output, artifacts }: Answer): TightOutcome => {
-  const current: Pass = { ...state.current, implementation: summaryOf(output) };
-  const isDone = !state.repeats || saysDone(output);
+const implemented = (state: TightState, answer: Answer): TightOutcome => {
+  const { artifacts } = answer;
+  const current: Pass = { ...state.current, implementation: summaryOf(answer) };
+  const isDone = !state.repeats || saysDone(answer);
   const told = { type: 'loop.implemented', pass: current.number, implementation: current.implementation };
   const next: TightState = { ...state, current, repeat: isDone ? 1 : state.repeat + 1 };
   if (!isDone) {

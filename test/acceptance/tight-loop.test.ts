@@ -356,6 +356,30 @@ describe('a tight loop', () => {
     expect(inputs[2]?.testFailures).toMatchObject([{ description: '1 failed' }]);
   });
 
+  it('T5, T6, T11: texts that are so large that the log keeps them elsewhere are read like others', async () => {
+    const lines = 'a line of the log\n'.repeat(5_000);
+    const played = await play(
+      { ...stopping, repeat: true },
+      {
+        developer: () => ({ text: `made it\n${lines}TASK_COMPLETE` }),
+        reviewer: () => `${lines}All good: SPEC_COMPLIANT`,
+        tester: ({ input: { pass: number } }) => ({
+          text: `${lines}not ok 1 - ${WORDS[number]}\n`,
+          exitCode: number < 5 ? 1 : 0,
+        }),
+      },
+    );
+    expect(await ending(played)).toMatchObject({ verdict: 'verified', iterations: 5 });
+    expect(played.calls.developer).toBe(5);
+    expect(played.inputs[1]?.testFailures).toMatchObject([{ description: 'not ok 1 - beta' }]);
+    expect(played.inputs[1]?.testText).toMatch(/a line of the log\nnot ok 1 - beta$/);
+    expect(played.inputs[1]?.testText).toHaveLength(4_000);
+    const [first] = (await played.run.state()).context.passes;
+    expect(first?.implementation).toMatch(/^made it\na line/);
+    await played.runtime.close();
+    await expectReplays(played.file, [played.loop]);
+  });
+
   it('T10: the developer again until it says that it is done, within a pass', async () => {
     const done: Work = ({ input }) => ({ summary: 'bit by bit', done: input.repeat >= 4 });
     const played = await play(
