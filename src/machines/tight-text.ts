@@ -1,3 +1,4 @@
+import { isBlobRef, largeInWords } from '../events/blob.ts';
 import type { Json } from '../events/json.ts';
 import { type Issue, standing } from './issues.ts';
 import { type CheckResult, type Pass, passesMax, type TightState } from './tight-state.ts';
@@ -23,12 +24,12 @@ export interface DeveloperInput {
   readonly prompt: string;
 }
 
-/** A finding as its finder wrote it. */
-const asWritten = ({ severity, category, description, details }: Issue): Json => ({
+/** A finding as its finder wrote it. A large one is a reference, which is resolved when an agent is given it. */
+const asWritten = ({ severity, category, description, large, details }: Issue): Json => ({
   ...details,
   severity,
   category,
-  description,
+  description: large ?? description,
 });
 
 export const developerInput = (state: TightState): DeveloperInput => {
@@ -60,15 +61,19 @@ const scratchpadOf = ({ folder }: TightState): string | null =>
   folder === null ? null : `${folder}/${SCRATCHPAD}`;
 
 const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null): string => {
-  const text = typeof task === 'string' ? task : JSON.stringify(task, undefined, 2);
+  const text = isBlobRef(task)
+    ? `The task is what "task" of your input says ${largeInWords(task)}.`
+    : typeof task === 'string'
+      ? task
+      : JSON.stringify(task, undefined, 2);
   if (!last) return text;
   return [
     text,
     '',
     `This is not the first try. Pass ${last.number} was not good enough; what it left open comes first.`,
     ...(scratchpad === null ? [] : [`Before anything else, read ${scratchpad}: all passes so far.`]),
-    ...section('The review found', last.review?.issues ?? []),
-    ...section('These tests failed', last.test?.issues ?? []),
+    ...section('The review found', 'reviewIssues', last.review?.issues ?? []),
+    ...section('These tests failed', 'testFailures', last.test?.issues ?? []),
     ...quote('The reviewer wrote', last.review?.text ?? null),
     ...quote('The tests wrote', last.test?.text ?? null),
     '',
@@ -76,17 +81,18 @@ const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null)
   ].join('\n');
 };
 
-const section = (title: string, issues: readonly Issue[]): readonly string[] =>
-  issues.length === 0 ? [] : ['', `${title}:`, ...issues.map(inWords)];
+const section = (title: string, member: string, issues: readonly Issue[]): readonly string[] =>
+  issues.length === 0 ? [] : ['', `${title}:`, ...issues.map((issue) => inWords(issue, member))];
 
 /** Quoted line by line: what an agent wrote must not look like our own words. */
 const quote = (title: string, text: string | null): readonly string[] =>
   text === null || text === '' ? [] : ['', `${title}:`, ...text.split('\n').map((line) => `> ${line}`)];
 
-const inWords = ({ category, description, details }: Issue): string => {
+const inWords = ({ category, description, large, details }: Issue, member: string): string => {
   const { file, line } = details;
+  const words = large ? `what "${member}" of your input says ${largeInWords(large)}` : description;
   const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''}: ` : '';
-  return `- ${place}${description}${category === '' ? '' : ` (${category})`}`;
+  return `- ${place}${words}${category === '' ? '' : ` (${category})`}`;
 };
 
 /** What reviewer and tester are given. */

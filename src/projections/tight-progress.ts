@@ -1,3 +1,4 @@
+import { isBlobRef, largeInWords } from '../events/blob.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import { VERDICTS } from '../events/turn.ts';
@@ -51,7 +52,11 @@ export const tightProgress = projection({
       if (!isOwn(event)) return;
       const { folder, task, enabled, passesMax } = event.data;
       state.folder = typeof folder === 'string' ? folder : null;
-      state.task = typeof task === 'string' ? task : JSON.stringify(task);
+      state.task = isBlobRef(task)
+        ? largeInWords(task)
+        : typeof task === 'string'
+          ? task
+          : JSON.stringify(task);
       state.enabled = enabled !== false;
       state.passesMax = numberOr(passesMax, null);
     },
@@ -118,11 +123,12 @@ const asResult = (
 };
 
 const inWords = (issue: Json): string => {
-  const { description, category, details }: JsonObject = isObject(issue) ? issue : {};
+  const { description, large, category, details }: JsonObject = isObject(issue) ? issue : {};
   const { file, line }: JsonObject = isObject(details) ? details : {};
   const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''} - ` : '';
   const kind = typeof category === 'string' && category !== '' ? ` (${category})` : '';
-  return `${place}${typeof description === 'string' ? description : ''}${kind}`;
+  const words = isBlobRef(large) ? largeInWords(large) : typeof description === 'string' ? description : '';
+  return `${place}${words}${kind}`;
 };
 
 const numberOr = <Else>(value: Json | undefined, otherwise: Else): number | Else =>

@@ -380,6 +380,28 @@ describe('a tight loop', () => {
     await expectReplays(played.file, [played.loop]);
   });
 
+  it('T4, T5: a large finding is given word for word, and no reference is shown as a text', async () => {
+    const description = 'no header row, '.repeat(2_000);
+    const played = await play(
+      { ...stopping, maxIterations: 2 },
+      { reviewer: () => ({ passed: false, issues: [{ description, file: 'csv.ts' }, description] }) },
+    );
+    await played.run.result();
+    expect(played.inputs[1]?.reviewIssues).toMatchObject([{ description, file: 'csv.ts' }, { description }]);
+    const large = await played.runtime.start('tight-loop', description, { id: 'large' });
+    await large.result();
+    const prompts = played.inputs.map(({ prompt }) => prompt);
+    const texts = [played.folder, `${played.file}.runs/large`].flatMap((folder) => [
+      read(folder, 'feedback-scratchpad.md'),
+      read(folder, 'progress.json'),
+    ]);
+    for (const text of [...prompts, ...texts]) expect(text).not.toContain('loopwright.blob');
+    expect(prompts[1]).toContain('- csv.ts: what "reviewIssues" of your input says (a text of 30000 bytes)');
+    expect(prompts[2]).toBe('The task is what "task" of your input says (a text of 30000 bytes).');
+    expect(texts[2]).toContain('> (a text of 30000 bytes)');
+    expect(played.inputs[2]?.task).toBe(description);
+  });
+
   it('T10: the developer again until it says that it is done, within a pass', async () => {
     const done: Work = ({ input }) => ({ summary: 'bit by bit', done: input.repeat >= 4 });
     const played = await play(
