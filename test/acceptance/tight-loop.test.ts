@@ -9,6 +9,7 @@ import {
   type CheckerInput,
   type DeveloperInput,
   type RepeatInput,
+  type RepeatLoopOptions,
   type Runtime,
   repeatLoop,
   type TightLoopOptions,
@@ -635,7 +636,7 @@ describe('the worst case of a tight loop', () => {
 describe('a loop inside one task', () => {
   const play10 = async (
     worker: AgentFunction<RepeatInput, unknown>,
-    options: { onLimit?: 'ask' | 'stop' } = stopping,
+    options: Partial<RepeatLoopOptions<'worker'>> = stopping,
   ) => {
     const loop = repeatLoop('polish', { agent: 'worker', role: { attempts: 1 }, ...options });
     const file = temporaryFile();
@@ -673,6 +674,35 @@ describe('a loop inside one task', () => {
     expect(await asked.run.result()).toMatchObject({ verdict: 'verified', output: { repeats: 12 } });
     const failing = await play10(throwing);
     expect((await failing.run.result()).verdict).toBe('failed');
+  });
+
+  it('X1, X4: a budget that is used up before a call ends it exhausted, and a person may raise it', async () => {
+    const none = await play10(() => 'not yet', { ...stopping, limits: { costUsd: 0 } });
+    expect(await none.run.result()).toMatchObject({
+      verdict: 'exhausted',
+      output: { repeats: 0, limit: { limit: 'costUsd' } },
+    });
+    const both = await play10(({ input }) => (input.repeat === 4 ? 'DONE' : 'not yet'), {
+      limits: { calls: 2, repeats: 2 },
+    });
+    await both.runtime.answer(await questionOf(both.runtime), 'continue');
+    await expect.poll(async () => (await both.runtime.questions())[0]?.id).toBe('r/question~2');
+    await both.runtime.answer('r/question~2', 'continue');
+    expect(await both.run.result()).toMatchObject({ verdict: 'verified', output: { repeats: 4 } });
+  });
+
+  it('G13: what a person has tried again is a call of its own', async () => {
+    const keys: string[] = [];
+    const { runtime, run } = await play10(
+      ({ idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        return keys.length === 1 ? throwing() : 'DONE';
+      },
+      { onLimit: 'ask' },
+    );
+    await runtime.answer(await questionOf(runtime), 'retry');
+    expect((await run.result()).verdict).toBe('verified');
+    expect(new Set(keys).size).toBe(2);
   });
 });
 
