@@ -23,7 +23,7 @@ const LINES_MAX = 50;
 export const readCheck = (check: Check, answer: Said & Pick<Envelope, 'issues'>): CheckResult => {
   const { output } = answer;
   const object: JsonObject = isObject(output) ? output : {};
-  const listed = answer.issues ?? object['issues'] ?? object['failures'];
+  const listed = listIn(answer.issues, object['issues'], object['failures']);
   const text = textIn(answer);
   const passed = saidIn(check, { output, object, text, listed });
   const found = readIssues(listed);
@@ -38,6 +38,10 @@ export const readCheck = (check: Check, answer: Said & Pick<Envelope, 'issues'>)
   };
 };
 
+/** The first list that has something in it, else the first. */
+const listIn = (...given: readonly (Json | undefined)[]): Json | undefined =>
+  given.find((list) => Array.isArray(list) && list.length > 0) ?? given.find(Array.isArray);
+
 /** What an agent said, and an excerpt of it if it is large. */
 type Said = Pick<Envelope, 'output' | 'excerpt'>;
 
@@ -50,10 +54,13 @@ interface Read {
 
 const saidIn = (check: Check, { output, object, text, listed }: Read): boolean => {
   if (typeof output === 'boolean') return output;
-  if (typeof object['passed'] === 'boolean') return object['passed'];
+  const { passed, exitCode } = object;
+  // One that says so in words of its own does not say that it passed.
+  if (passed !== undefined) return passed === true;
   if (text !== undefined && WORDS[check].no.test(text)) return false;
+  // A program that failed has failed, whatever is in its log.
+  if (typeof exitCode === 'number') return exitCode === 0;
   if (text !== undefined && WORDS[check].yes.test(text)) return true;
-  if (typeof object['exitCode'] === 'number') return object['exitCode'] === 0;
   return Array.isArray(listed) && listed.length === 0;
 };
 
