@@ -182,6 +182,9 @@ describe('a tight loop', () => {
     );
     expect(await ending(played)).toMatchObject({ iterations: 2, limit: 'sameFailure' });
     expect(() => tightLoop({ maxIterations: 5, max_feedback_iterations: 4 })).toThrow(/one value/);
+    expect(() => tightLoop({ maxIterations: 5, limits: { passes: 4 } })).toThrow(/one value/);
+    expect(() => tightLoop({ repeat: 5, limits: { repeats: 4 } })).toThrow(/one value/);
+    expect(() => tightLoop({ maxIterations: 5, limits: { passes: 5 } })).not.toThrow();
     expect(() => tightLoop({ maxIterations: -1 })).toThrow(/from 0/);
     expect(() => tightLoop({ roles: { designer: {} } as never })).toThrow(/designer/);
   });
