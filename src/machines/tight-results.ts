@@ -13,6 +13,9 @@ const WORDS: Readonly<Record<Check, { readonly yes: RegExp; readonly no: RegExp 
 /** How much of a text is passed on. */
 const TEXT_LENGTH_MAX = 4_000;
 
+/** How many findings of a pass are taken: what a person is asked has them all, and must fit into one event. */
+const ISSUES_MAX = 300;
+
 /** How many lines of a text are taken for findings. */
 const LINES_MAX = 50;
 
@@ -26,15 +29,18 @@ export const readCheck = (check: Check, answer: Said & Pick<Envelope, 'issues'>)
   const listed = listIn(answer.issues, object['issues'], object['failures']);
   const text = textIn(answer);
   const passed = saidIn(check, { output, object, text, listed });
-  const found = readIssues(listed);
+  const all = readIssues(listed);
+  const found = all.slice(0, ISSUES_MAX);
   const issues =
     passed || found.length > 0
       ? found
       : readIssues(text === undefined ? [`The ${check} gave no reason.`] : linesOf(check, text));
+  const said = text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX).toWellFormed();
+  const isCut = all.length > ISSUES_MAX;
   return {
     passed,
     issues,
-    text: text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX).toWellFormed(),
+    text: isCut ? `${all.length - ISSUES_MAX} more were left out.\n${said ?? ''}` : said,
   };
 };
 

@@ -12,6 +12,7 @@ import { agentId, haltOf, type RunMessage } from './run-rules.ts';
 import { readCheck, saysDone, summaryOf } from './tight-results.ts';
 import {
   type Check,
+  type CheckResult,
   newPass,
   type Pass,
   passesAtFirst,
@@ -39,7 +40,7 @@ export const ask = (state: TightState, role: TightRole): TightOutcome => {
     input: inputFor(state, role),
     feedback: [],
     // They are JSON: what they are made of came through the door.
-    history: role === 'developer' ? (state.passes as unknown as Json[]) : [],
+    history: role === 'developer' ? (historyOf(state.passes) as unknown as Json[]) : [],
     context: null,
     budget: budgetLeft(state.limits, state.spent),
   };
@@ -60,6 +61,22 @@ export const ask = (state: TightState, role: TightRole): TightOutcome => {
       { type: 'agent.request', to, request: request as unknown as Json },
     ],
   };
+};
+
+/** How many findings of all passes together go with a request. The scratchpad has them all. */
+const HISTORY_ISSUES_MAX = 500;
+
+/** All passes; the oldest without their findings if those are too many for one event. */
+const historyOf = (passes: readonly Pass[]): readonly Pass[] => {
+  let left = HISTORY_ISSUES_MAX;
+  const bare = (result: CheckResult | null) => result && { ...result, issues: [] };
+  return passes
+    .toReversed()
+    .map((pass) => {
+      left -= (pass.review?.issues.length ?? 0) + (pass.test?.issues.length ?? 0);
+      return left >= 0 ? pass : { ...pass, review: bare(pass.review), test: bare(pass.test) };
+    })
+    .toReversed();
 };
 
 const inputFor = (state: TightState, role: TightRole): Json =>

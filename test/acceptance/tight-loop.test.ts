@@ -579,6 +579,30 @@ describe('at a limit of a tight loop', () => {
     expect(inputs[3]?.prompt).not.toContain('tabs');
   });
 
+  it('T1, T7: a review with a thousand findings in each pass ends like any other', async () => {
+    const played = await play(
+      {},
+      {
+        reviewer: ({ input }) => ({
+          passed: false,
+          issues: Array.from({ length: 1_000 }, (_, index) => ({
+            description: `${WORDS[input.pass]} REQ-${index}`,
+            file: 'csv.ts',
+            line: index,
+          })),
+        }),
+      },
+    );
+    const question = await questionOf(played.runtime);
+    expect(played.inputs[4]?.reviewIssues).toHaveLength(300);
+    expect(played.inputs[4]?.prompt).toContain('> 700 more were left out.');
+    await played.runtime.answer(question, 'accept');
+    expect(await played.run.result()).toMatchObject({
+      verdict: 'accepted',
+      output: { iterations: 5, limit: { limit: 'passes' } },
+    });
+  });
+
   it('T7: a person accepts the state as it is, with the debt on record', async () => {
     const played = await play({}, { tester: failTheSame });
     await played.runtime.answer(await questionOf(played.runtime), 'accept', { by: 'ann', note: 'ship it' });
