@@ -168,7 +168,9 @@ const entry = (pass: PassView): readonly string[] => [
 
 /** What agents say must not be able to look like the headings around it. */
 const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
-const quoted = (text: string): readonly string[] => text.split('\n').map((line) => `> ${line}`);
+/** Whatever some reader takes for the end of a line. */
+const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
+const quoted = (text: string): readonly string[] => text.split(LINE_END).map((line) => `> ${line}`);
 
 /** In the shape that other tools read. */
 const progress = (state: TightProgress) => ({

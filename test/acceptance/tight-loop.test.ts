@@ -406,6 +406,17 @@ describe('a tight loop', () => {
     expect(played.inputs[2]?.task).toBe(description);
   });
 
+  it('T4: nothing that a task or an agent says looks like a heading of the scratchpad', async () => {
+    const nasty = 'one\n## two\r## three\r\n## four\u2028## five';
+    const { runtime, file } = await play(
+      { ...stopping, maxIterations: 1 },
+      { developer: () => nasty, reviewer: failWith(() => nasty) },
+    );
+    await (await runtime.start('tight-loop', nasty, { id: 'nasty' })).result();
+    const lines = read(`${file}.runs/nasty`, 'feedback-scratchpad.md').split(/[\n\r\u2028]/);
+    expect(lines.filter((line) => line.startsWith('#'))).toEqual(['# Feedback scratchpad', '## Pass 1']);
+  });
+
   it('T10: the developer again until it says that it is done, within a pass', async () => {
     const done: Work = ({ input }) => ({ summary: 'bit by bit', done: input.repeat >= 4 });
     const played = await play(
