@@ -1,7 +1,10 @@
 import { RuntimeError } from '../errors.ts';
 import { isAnswer } from '../events/answer.ts';
+import { blobRefsIn, isBlobRef } from '../events/blob.ts';
+import type { Admitted } from '../events/door.ts';
+import { canonicalJson, type Encoded } from '../events/encode.ts';
 import { failureOf } from '../events/failure.ts';
-import type { Json } from '../events/json.ts';
+import type { Json, JsonObject } from '../events/json.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt, Envelope } from '../machines/agent-work.ts';
@@ -50,3 +53,28 @@ const check = async (schema: StandardSchema, output: unknown): ReturnType<typeof
     return { problem: `the schema failed: ${failureOf(error).message}` };
   }
 };
+
+/** How much of a large text a machine can read, from its beginning and from its end. */
+const EXCERPT_LENGTH = 4_000;
+
+/** Where agents write what machines read. */
+const TEXTS = ['summary', 'implementation', 'text'];
+
+/** A machine sees a reference in place of a large text: with it comes what it needs to know what the text says. */
+export const withExcerpt = (call: OpenCall, { value, json, blobs }: Admitted): Encoded => {
+  const { output = null }: JsonObject = isWork(call) && isObject(value) ? value : {};
+  const texts = isObject(output) && !isBlobRef(output) ? TEXTS.map((name) => output[name]) : [output];
+  const [hash = ''] = texts.flatMap((each) => (isBlobRef(each) ? blobRefsIn(each) : []));
+  const text = blobs.get(hash);
+  if (text === undefined || !isObject(value)) return { value, json };
+  const whole = { ...value, excerpt: excerptOf(text) };
+  return { value: whole, json: canonicalJson(whole) };
+};
+
+const excerptOf = (text: string): string =>
+  text.length <= 2 * EXCERPT_LENGTH
+    ? text
+    : `${text.slice(0, EXCERPT_LENGTH)}\n…\n${text.slice(-EXCERPT_LENGTH)}`.toWellFormed();
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

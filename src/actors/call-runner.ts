@@ -6,7 +6,7 @@ import { failureOf } from '../events/failure.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent, AgentRequest } from './agent.ts';
-import { answerOf, workOf } from './agent-answer.ts';
+import { answerOf, withExcerpt, workOf } from './agent-answer.ts';
 import { type CallLink, LINK } from './call-link.ts';
 import type { Clock } from './clock.ts';
 import type { Outcome } from './stimulus.ts';
@@ -60,7 +60,7 @@ export const runCall = async (
     const input = await inputOf(ports, call);
     if (withdrawal.reason) throw withdrawal.reason;
     const returned = await withinTime(ports, agent, { call, input, withdrawal });
-    return { output: await admit(ports, await answerOf(call, agent, returned)) };
+    return { output: await admit(ports, call, await answerOf(call, agent, returned)) };
   } catch (error) {
     return { failure: failureIn(ports, error) };
   }
@@ -96,10 +96,11 @@ const inputOf = async (ports: CallPorts, call: OpenCall): Promise<Json> => {
   return hashes.length === 0 ? input : resolveBlobs(input, await ports.loadBlobs(hashes));
 };
 
-export const admit = async (ports: CallPorts, output: unknown): Promise<Encoded> => {
+export const admit = async (ports: CallPorts, call: OpenCall, output: unknown): Promise<Encoded> => {
   const admitted = ports.door.admit(output ?? null, 'answer');
-  if (admitted.blobs.size > 0) await ports.putBlobs(admitted.blobs);
-  return admitted;
+  if (admitted.blobs.size === 0) return admitted;
+  await ports.putBlobs(admitted.blobs);
+  return withExcerpt(call, admitted);
 };
 
 interface Attempt {

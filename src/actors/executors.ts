@@ -108,7 +108,7 @@ const keepLate = async (
   }: { readonly call: Recorded<OpenCall>; readonly agent: Agent; readonly output: unknown },
 ): Promise<void> => {
   try {
-    ports.answered(call, { output: await admit(ports, await answerOf(call, agent, output)) });
+    ports.answered(call, { output: await admit(ports, call, await answerOf(call, agent, output)) });
   } catch {
     // What cannot be stored is no loss: nobody waits for it.
   }

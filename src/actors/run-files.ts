@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordedEvent } from '../events/event.ts';
 import type { RecordedTurn } from '../events/turn.ts';
@@ -84,7 +84,8 @@ const replaceFile = (file: string, text: string): void => {
   const draft = `${file}.new`;
   const descriptor = openSync(draft, 'w', 0o600);
   try {
-    writeSync(descriptor, text);
+    // All of it, or an error: a single write may stop half-way on a disk that is full.
+    writeFileSync(descriptor, text);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

@@ -33,6 +33,9 @@ export const isBlobRef = (value: unknown): value is BlobRef => {
   );
 };
 
+/** What stands for a large string where only its name can be shown. */
+export const largeInWords = ({ bytes }: BlobRef): string => `(a text of ${bytes} bytes)`;
+
 /** The hashes that a value refers to, each once, in the order in which they are met. */
 export const blobRefsIn = (value: Json): string[] => {
   const hashes = new Set<string>();

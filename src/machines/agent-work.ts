@@ -47,6 +47,8 @@ export interface Envelope {
   readonly usage?: Usage;
   readonly artifacts?: Json;
   readonly refused?: string;
+  /** The beginning and the end of its text, if the text is so large that the log keeps it elsewhere. */
+  readonly excerpt?: string;
 }
 
 export interface AgentSettings {
@@ -109,10 +111,16 @@ export const refusal = (reason: string | undefined): Failure => ({
   code: 'ANSWER_REFUSED',
 });
 
-export const answerOf = ({ output, issues, artifacts }: Envelope): Omit<Envelope, 'refused' | 'usage'> => ({
+export const answerOf = ({
+  output,
+  issues,
+  artifacts,
+  excerpt,
+}: Envelope): Omit<Envelope, 'refused' | 'usage'> => ({
   output,
   ...(issues === undefined ? {} : { issues }),
   ...(artifacts === undefined ? {} : { artifacts }),
+  ...(excerpt === undefined ? {} : { excerpt }),
 });
 
 /** What a person said, as the answer of an agent. */

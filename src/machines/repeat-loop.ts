@@ -5,7 +5,13 @@ import type { Verdict } from '../events/turn.ts';
 import { addSpent, NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
-import { AGENT_DEFAULTS, type AgentReply, type AgentSettings, type WorkRequest } from './agent-work.ts';
+import {
+  AGENT_DEFAULTS,
+  type AgentReply,
+  type AgentSettings,
+  NO_BUDGET,
+  type WorkRequest,
+} from './agent-work.ts';
 import { budgetLeft, fixLimits, type GivenLimits, type Limits, type MetLimit, metLimit } from './limits.ts';
 import { checkedSettings, type RoleOptions } from './plan-run.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
@@ -29,6 +35,8 @@ interface RepeatState {
   readonly onLimit: 'ask' | 'stop';
   readonly role: AgentSettings;
   readonly repeat: number;
+  /** Counts requests: one that a person has tried again is another one. */
+  readonly requests: number;
   readonly last: Json;
   readonly isDone: boolean;
   readonly spent: Spent;
@@ -47,8 +55,10 @@ export interface RepeatOutput {
   readonly spent: Spent;
 }
 
-const requestOf = ({ task, repeat, last, limits, spent }: RepeatState): WorkRequest => ({
-  id: `repeat.${repeat}`,
+const idOf = ({ requests }: Pick<RepeatState, 'requests'>): string => `repeat.${requests}`;
+
+const requestOf = ({ task, repeat, requests, last, limits, spent }: RepeatState): WorkRequest => ({
+  id: idOf({ requests }),
   input: { task, repeat, last },
   feedback: [],
   history: [],
@@ -59,21 +69,26 @@ const requestOf = ({ task, repeat, last, limits, spent }: RepeatState): WorkRequ
 /** What a reply changes: the agent is done, is called again, or has met a limit. */
 const taken = (state: RepeatState, reply: AgentReply): RepeatState => {
   const heard = { ...state, spent: addSpent(state.spent, reply.spent) };
-  const { limits, spent } = heard;
-  const met = metLimit(limits, {
-    repeats: { used: state.repeat, evidence: [state.role.role] },
-    calls: { used: spent.calls },
-    costUsd: { used: spent.costUsd },
-    tokens: { used: spent.tokens },
-  });
   if (reply.type === 'agent.failed') {
+    const used = reply.failure.code === NO_BUDGET.code ? budgetMet(heard) : undefined;
+    if (used) return { ...heard, halt: haltOf(used, null) };
     const reason = `The agent failed: ${reply.failure.message}`;
     return { ...heard, halt: { verdict: 'failed', met: null, step: state.role.role, reason } };
   }
   const { output } = reply.answer;
-  if (saysDone(output)) return { ...heard, last: output, isDone: true };
+  if (saysDone(reply.answer)) return { ...heard, last: output, isDone: true };
+  const met =
+    metLimit(heard.limits, { repeats: { used: state.repeat, evidence: [state.role.role] } }) ??
+    budgetMet(heard);
   return { ...heard, last: output, repeat: state.repeat + 1, halt: met ? haltOf(met, null) : null };
 };
+
+const budgetMet = ({ limits, spent }: RepeatState): MetLimit | undefined =>
+  metLimit(limits, {
+    calls: { used: spent.calls },
+    costUsd: { used: spent.costUsd },
+    tokens: { used: spent.tokens },
+  });
 
 const repeatMachine = setup({
   types: {
@@ -91,7 +106,9 @@ const repeatMachine = setup({
       enqueue.emit(startActor({ id: agentId(role.role), machine: AGENT, input: role as unknown as Json }));
     }),
     ask: enqueueActions(({ context, enqueue }) => {
-      const request = requestOf(context) as unknown as Json;
+      const next = { ...context, requests: context.requests + 1 };
+      const request = requestOf(next) as unknown as Json;
+      enqueue.assign({ requests: next.requests });
       enqueue.emit({ type: 'agent.request', to: `./${agentId(context.role.role)}`, request });
     }),
     take: enqueueActions(({ context, event, enqueue }) => {
@@ -109,8 +126,8 @@ const repeatMachine = setup({
     }),
   },
   guards: {
-    isAwaited: ({ context: { role, repeat }, event }) =>
-      event.request === `repeat.${repeat}` && delivery().from === `${delivery().self}/${agentId(role.role)}`,
+    isAwaited: ({ context: { role, requests }, event }) =>
+      event.request === idOf({ requests }) && delivery().from === `${delivery().self}/${agentId(role.role)}`,
     isDone: ({ context }) => context.isDone,
     asks: ({ context }) => context.halt !== null && context.onLimit === 'ask',
     isHalted: ({ context }) => context.halt !== null,
@@ -124,6 +141,7 @@ const repeatMachine = setup({
   context: ({ input }) => ({
     ...input,
     repeat: 1,
+    requests: 0,
     last: null,
     isDone: false,
     spent: NOTHING_SPENT,

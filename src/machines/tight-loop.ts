@@ -91,23 +91,30 @@ export const tightLoop = <const Name extends string = 'tight-loop'>(
 
 const limitsOf = (options: TightLoopOptions) => {
   const { maxIterations, strict = false, repeat = true, limits: given = {} } = options;
-  const passes = one('maxIterations', maxIterations, options.max_feedback_iterations);
-  const sameIssue = options.max_consecutive_review_failures;
-  const sameFailure = options.max_consecutive_test_failures;
+  const named = one('maxIterations', maxIterations, options.max_feedback_iterations);
+  const passes = one('limits.passes', given.passes, named);
+  const sameIssue = one('limits.sameIssue', given.sameIssue, options.max_consecutive_review_failures);
+  const sameFailure = one('limits.sameFailure', given.sameFailure, options.max_consecutive_test_failures);
+  const repeats = one('limits.repeats', given.repeats, typeof repeat === 'number' ? repeat : undefined);
   const merged: GivenLimits = {
-    ...(strict && { failuresInRow: STRICT_FAILURES }),
-    ...(typeof repeat === 'number' && { repeats: repeat }),
+    ...given,
+    ...(strict && given.failuresInRow === undefined && { failuresInRow: STRICT_FAILURES }),
     ...(passes !== undefined && { passes }),
     ...(sameIssue !== undefined && { sameIssue }),
     ...(sameFailure !== undefined && { sameFailure }),
-    ...given,
+    ...(repeats !== undefined && { repeats }),
   };
   return { limits: fixLimits(merged), unbounded: given.unbounded ?? null };
 };
 
 /** The same limit under two names must not have two values. */
-const one = (option: string, value: number | undefined, alias: number | undefined): number | undefined => {
-  if (value === undefined || alias === undefined || value === alias) return value ?? alias;
+const one = <Value extends number | null>(
+  option: string,
+  value: Value | undefined,
+  alias: Value | undefined,
+): Value | undefined => {
+  if (value === undefined || alias === undefined || value === alias)
+    return value === undefined ? alias : value;
   throw new RuntimeError('BAD_OPTION', {
     option,
     found: `${value}, and ${alias} under its other name`,

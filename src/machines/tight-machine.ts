@@ -231,8 +231,13 @@ export const tightMachine = setupTight.createMachine({
   context: ({ input }) => initialState(input),
   entry: 'begin',
   initial: 'implementing',
-  // Whoever is asked already has all the time they are given.
-  after: { timeLimit: { guard: 'isUnderWay', target: '.stopped', actions: 'timeIsUp' } },
+  after: {
+    timeLimit: [
+      { guard: 'isUnderWay', target: '.stopped', actions: 'timeIsUp' },
+      // The question that is open stays. Should the person let it go on, this one is asked next.
+      { actions: assign({ deadlineMs: () => delivery().atMs }) },
+    ],
+  },
   on: {
     'run.pause': { guard: 'hasText', actions: 'pause' },
     'run.resume': { guard: 'hasReason', actions: 'resume' },

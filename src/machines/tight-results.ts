@@ -1,3 +1,4 @@
+import { isBlobRef } from '../events/blob.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import type { Envelope } from './agent-work.ts';
 import { readIssues } from './issues.ts';
@@ -12,6 +13,9 @@ const WORDS: Readonly<Record<Check, { readonly yes: RegExp; readonly no: RegExp 
 /** How much of a text is passed on. */
 const TEXT_LENGTH_MAX = 4_000;
 
+/** How many findings of a pass are taken: what a person is asked has them all, and must fit into one event. */
+const ISSUES_MAX = 300;
+
 /** How many lines of a text are taken for findings. */
 const LINES_MAX = 50;
 
@@ -19,39 +23,57 @@ const LINES_MAX = 50;
  * What a reviewer or a test runner said: `{ passed, issues }` (tests may say `failures`), a word in a text, or an exit code. What
  * does not say that it passed has not.
  */
-export const readCheck = (check: Check, answer: Pick<Envelope, 'output' | 'issues'>): CheckResult => {
+export const readCheck = (check: Check, answer: Said & Pick<Envelope, 'issues'>): CheckResult => {
   const { output } = answer;
   const object: JsonObject = isObject(output) ? output : {};
-  const listed = answer.issues ?? object['issues'] ?? object['failures'];
-  const text = textIn(output, object);
+  const listed = listIn(answer.issues, object['issues'], object['failures']);
+  const text = textIn(answer);
   const passed = saidIn(check, { output, object, text, listed });
-  const found = readIssues(listed);
+  const all = readIssues(listed);
+  const found = all.slice(0, ISSUES_MAX);
   const issues =
     passed || found.length > 0
       ? found
       : readIssues(text === undefined ? [`The ${check} gave no reason.`] : linesOf(check, text));
-  return { passed, issues, text: text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX) };
+  const said = text === undefined ? null : text.trim().slice(-TEXT_LENGTH_MAX).toWellFormed();
+  const isCut = all.length > ISSUES_MAX;
+  return {
+    passed,
+    issues,
+    text: isCut ? `${all.length - ISSUES_MAX} more were left out.\n${said ?? ''}` : said,
+  };
 };
 
-interface Said {
+/** The first list that has something in it, else the first. */
+const listIn = (...given: readonly (Json | undefined)[]): Json | undefined =>
+  given.find((list) => Array.isArray(list) && list.length > 0) ?? given.find(Array.isArray);
+
+/** What an agent said, and an excerpt of it if it is large. */
+type Said = Pick<Envelope, 'output' | 'excerpt'>;
+
+interface Read {
   readonly output: Json;
   readonly object: JsonObject;
   readonly text: string | undefined;
   readonly listed: Json | undefined;
 }
 
-const saidIn = (check: Check, { output, object, text, listed }: Said): boolean => {
+const saidIn = (check: Check, { output, object, text, listed }: Read): boolean => {
   if (typeof output === 'boolean') return output;
-  if (typeof object['passed'] === 'boolean') return object['passed'];
+  const { passed, exitCode } = object;
+  // One that says so in words of its own does not say that it passed.
+  if (passed !== undefined) return passed === true;
   if (text !== undefined && WORDS[check].no.test(text)) return false;
+  // A program that failed has failed, whatever is in its log.
+  if (typeof exitCode === 'number') return exitCode === 0;
   if (text !== undefined && WORDS[check].yes.test(text)) return true;
-  if (typeof object['exitCode'] === 'number') return object['exitCode'] === 0;
   return Array.isArray(listed) && listed.length === 0;
 };
 
-const textIn = (output: Json, { text }: JsonObject): string | undefined => {
-  if (typeof output === 'string') return output;
-  return typeof text === 'string' ? text : undefined;
+const textIn = ({ output, excerpt }: Said): string | undefined => {
+  const said = isObject(output) && !isBlobRef(output) ? output['text'] : output;
+  if (isBlobRef(said)) return excerpt;
+  return typeof said === 'string' ? said : undefined;
 };
 
 /** How test runners mark a test that failed: TAP, node, vitest, jest, mocha, pytest, go, cargo. */
@@ -75,20 +97,23 @@ const linesOf = (check: Check, text: string): readonly string[] => {
 const SUMMARY_LENGTH_MAX = 500;
 
 /** What a developer says that it did, in short. */
-export const summaryOf = (output: Json): string => {
+export const summaryOf = ({ output, excerpt }: Said): string => {
   const object: JsonObject = isObject(output) ? output : {};
-  const said = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
+  const named = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
+  const said = isBlobRef(named) ? (excerpt ?? '') : named;
   const text = (typeof said === 'string' ? said : JSON.stringify(said)).trim();
-  return text.length > SUMMARY_LENGTH_MAX ? `${text.slice(0, SUMMARY_LENGTH_MAX)}…` : text;
+  // A cut may go through a surrogate pair, and half of one cannot be written.
+  return text.length > SUMMARY_LENGTH_MAX ? `${text.slice(0, SUMMARY_LENGTH_MAX).toWellFormed()}…` : text;
 };
 
 const DONE = /\b(?:TASK_COMPLETE|DONE)\b/;
 
 /** Whether an agent says that it is done with its own task. */
-export const saysDone = (output: Json): boolean => {
+export const saysDone = (said: Said): boolean => {
+  const { output } = said;
   const object: JsonObject = isObject(output) ? output : {};
   if (typeof object['done'] === 'boolean') return object['done'];
-  const text = textIn(output, object);
+  const text = textIn(said);
   return text !== undefined && DONE.test(text);
 };
 

@@ -4,7 +4,7 @@ import { startActor } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
 import { type AgentReply, NO_BUDGET, type WorkRequest } from './agent-work.ts';
 import { compareArtifact, noteIssues, standing } from './issues.ts';
-import { budgetLeft, type MetLimit, metLimit } from './limits.ts';
+import { budgetLeft, type LimitName, type MetLimit, metLimit } from './limits.ts';
 import { hashOf } from './plan.ts';
 import type { QuestionOutput } from './question-machine.ts';
 import { acceptDebt, countAnew, deadlineOf, isContinuing, morePasses, raised } from './run-decisions.ts';
@@ -12,8 +12,10 @@ import { agentId, haltOf, type RunMessage } from './run-rules.ts';
 import { readCheck, saysDone, summaryOf } from './tight-results.ts';
 import {
   type Check,
+  type CheckResult,
   newPass,
   type Pass,
+  passesAtFirst,
   passesMax,
   type Resume,
   type TightRole,
@@ -38,7 +40,7 @@ export const ask = (state: TightState, role: TightRole): TightOutcome => {
     input: inputFor(state, role),
     feedback: [],
     // They are JSON: what they are made of came through the door.
-    history: role === 'developer' ? (state.passes as unknown as Json[]) : [],
+    history: role === 'developer' ? (historyOf(state.passes) as unknown as Json[]) : [],
     context: null,
     budget: budgetLeft(state.limits, state.spent),
   };
@@ -59,6 +61,22 @@ export const ask = (state: TightState, role: TightRole): TightOutcome => {
       { type: 'agent.request', to, request: request as unknown as Json },
     ],
   };
+};
+
+/** How many findings of all passes together go with a request. The scratchpad has them all. */
+const HISTORY_ISSUES_MAX = 500;
+
+/** All passes; the oldest without their findings if those are too many for one event. */
+const historyOf = (passes: readonly Pass[]): readonly Pass[] => {
+  let left = HISTORY_ISSUES_MAX;
+  const bare = (result: CheckResult | null) => result && { ...result, issues: [] };
+  return passes
+    .toReversed()
+    .map((pass) => {
+      left -= (pass.review?.issues.length ?? 0) + (pass.test?.issues.length ?? 0);
+      return left >= 0 ? pass : { ...pass, review: bare(pass.review), test: bare(pass.test) };
+    })
+    .toReversed();
 };
 
 const inputFor = (state: TightState, role: TightRole): Json =>
@@ -107,9 +125,10 @@ const failed = (
 
 type Answer = Extract<AgentReply, { type: 'agent.done' }>['answer'];
 
-const implemented = (state: TightState, { output, artifacts }: Answer): TightOutcome => {
-  const current: Pass = { ...state.current, implementation: summaryOf(output) };
-  const isDone = !state.repeats || saysDone(output);
+const implemented = (state: TightState, answer: Answer): TightOutcome => {
+  const { artifacts } = answer;
+  const current: Pass = { ...state.current, implementation: summaryOf(answer) };
+  const isDone = !state.repeats || saysDone(answer);
   const told = { type: 'loop.implemented', pass: current.number, implementation: current.implementation };
   const next: TightState = { ...state, current, repeat: isDone ? 1 : state.repeat + 1 };
   if (!isDone) {
@@ -190,6 +209,11 @@ export const nextPass = (state: TightState): TightState => ({
   repeat: 1,
 });
 
+const BUDGETS: readonly LimitName[] = ['calls', 'costUsd', 'tokens', 'timeMs'];
+
+const isOfBudget = (halt: TightState['halt']): boolean =>
+  halt?.met != null && BUDGETS.includes(halt.met.limit);
+
 /** What a person's answer changes. */
 export const decideTight = (state: TightState, said: QuestionOutput, atMs: number): TightOutcome => {
   if (said.outcome !== 'answered') return { state, messages: [{ type: 'loop.decided', option: 'expired' }] };
@@ -201,20 +225,22 @@ export const decideTight = (state: TightState, said: QuestionOutput, atMs: numbe
   if (!isContinuing(said)) return { state: decided, messages: [told] };
   const more = morePasses(value);
   const isRetry = option === 'retry';
-  return {
-    state: {
-      ...decided,
-      halt: null,
-      deadlineMs: deadlineOf(state, atMs),
-      // So many from now on, whatever was left.
-      allowed: isRetry ? state.allowed : state.passes.length + more - (state.limits.passes ?? 0),
-      limits: raised(state, state.halt, { more, value }),
-      issues: countAnew(state.issues),
-      failedInRow: isRetry ? state.failedInRow : { review: 0, test: 0 },
-      unchanged: 0,
-      oscillations: 0,
-      repeat: 1,
-    },
-    messages: [{ ...told, more: isRetry ? 0 : more }],
+  const next: TightState = {
+    ...decided,
+    halt: null,
+    deadlineMs: deadlineOf(state, atMs),
+    // So many from now on, whatever was left: unless it was not for passes that it was held up.
+    allowed:
+      isRetry || isOfBudget(state.halt)
+        ? state.allowed
+        : state.passes.length + more - (passesAtFirst(state) ?? 0),
+    limits: raised(state, state.halt, { more, value }),
+    issues: countAnew(state.issues),
+    failedInRow: isRetry ? state.failedInRow : { review: 0, test: 0 },
+    unchanged: 0,
+    oscillations: 0,
+    repeat: 1,
   };
+  const counts = { passesMax: passesMax(next), failedInRow: { ...next.failedInRow } };
+  return { state: next, messages: [{ ...told, more: isRetry ? 0 : more, ...counts }] };
 };

@@ -82,7 +82,11 @@ export interface TightState extends TightInput {
 export const newPass = (number: number): Pass => ({ number, implementation: '', review: null, test: null });
 
 /** How many passes there may be by now; null without a bound. */
-export const passesMax = ({ limits, allowed, enabled }: TightState): number | null => {
-  if (!enabled) return 1;
-  return limits.passes === null ? null : limits.passes + allowed;
+export const passesMax = (state: TightState): number | null => {
+  const atFirst = passesAtFirst(state);
+  return atFirst === null ? null : atFirst + state.allowed;
 };
+
+/** How many there may be before a person allows more. */
+export const passesAtFirst = ({ limits, enabled }: Pick<TightInput, 'limits' | 'enabled'>): number | null =>
+  enabled ? limits.passes : 1;

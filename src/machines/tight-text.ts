@@ -1,6 +1,7 @@
+import { isBlobRef, largeInWords } from '../events/blob.ts';
 import type { Json } from '../events/json.ts';
-import type { Issue } from './issues.ts';
-import { type Pass, passesMax, type TightState } from './tight-state.ts';
+import { type Issue, standing } from './issues.ts';
+import { type CheckResult, type Pass, passesMax, type TightState } from './tight-state.ts';
 
 const SCRATCHPAD = 'feedback-scratchpad.md';
 
@@ -23,16 +24,16 @@ export interface DeveloperInput {
   readonly prompt: string;
 }
 
-/** A finding as its finder wrote it. */
-const asWritten = ({ severity, category, description, details }: Issue): Json => ({
+/** A finding as its finder wrote it. A large one is a reference, which is resolved when an agent is given it. */
+const asWritten = ({ severity, category, description, large, details }: Issue): Json => ({
   ...details,
   severity,
   category,
-  description,
+  description: large ?? description,
 });
 
 export const developerInput = (state: TightState): DeveloperInput => {
-  const last = state.passes.at(-1);
+  const last = lastPass(state);
   const scratchpad = scratchpadOf(state);
   return {
     task: state.task,
@@ -48,19 +49,31 @@ export const developerInput = (state: TightState): DeveloperInput => {
   };
 };
 
+/** The last pass without what a person has thrown out of it since: that is not to be mended. */
+const lastPass = ({ passes, issues }: TightState): Pass | undefined => {
+  const last = passes.at(-1);
+  const left = (result: CheckResult | null): CheckResult | null =>
+    result && { ...result, issues: standing(issues, result.issues) };
+  return last && { ...last, review: left(last.review), test: left(last.test) };
+};
+
 const scratchpadOf = ({ folder }: TightState): string | null =>
   folder === null ? null : `${folder}/${SCRATCHPAD}`;
 
 const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null): string => {
-  const text = typeof task === 'string' ? task : JSON.stringify(task, undefined, 2);
+  const text = isBlobRef(task)
+    ? `The task is what "task" of your input says ${largeInWords(task)}.`
+    : typeof task === 'string'
+      ? task
+      : JSON.stringify(task, undefined, 2);
   if (!last) return text;
   return [
     text,
     '',
     `This is not the first try. Pass ${last.number} was not good enough; what it left open comes first.`,
     ...(scratchpad === null ? [] : [`Before anything else, read ${scratchpad}: all passes so far.`]),
-    ...section('The review found', last.review?.issues ?? []),
-    ...section('These tests failed', last.test?.issues ?? []),
+    ...section('The review found', 'reviewIssues', last.review?.issues ?? []),
+    ...section('These tests failed', 'testFailures', last.test?.issues ?? []),
     ...quote('The reviewer wrote', last.review?.text ?? null),
     ...quote('The tests wrote', last.test?.text ?? null),
     '',
@@ -68,17 +81,18 @@ const promptOf = (task: Json, last: Pass | undefined, scratchpad: string | null)
   ].join('\n');
 };
 
-const section = (title: string, issues: readonly Issue[]): readonly string[] =>
-  issues.length === 0 ? [] : ['', `${title}:`, ...issues.map(inWords)];
+const section = (title: string, member: string, issues: readonly Issue[]): readonly string[] =>
+  issues.length === 0 ? [] : ['', `${title}:`, ...issues.map((issue) => inWords(issue, member))];
 
 /** Quoted line by line: what an agent wrote must not look like our own words. */
 const quote = (title: string, text: string | null): readonly string[] =>
   text === null || text === '' ? [] : ['', `${title}:`, ...text.split('\n').map((line) => `> ${line}`)];
 
-const inWords = ({ category, description, details }: Issue): string => {
+const inWords = ({ category, description, large, details }: Issue, member: string): string => {
   const { file, line } = details;
+  const words = large ? `what "${member}" of your input says ${largeInWords(large)}` : description;
   const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''}: ` : '';
-  return `- ${place}${description}${category === '' ? '' : ` (${category})`}`;
+  return `- ${place}${words}${category === '' ? '' : ` (${category})`}`;
 };
 
 /** What reviewer and tester are given. */

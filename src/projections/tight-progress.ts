@@ -1,3 +1,4 @@
+import { isBlobRef, largeInWords } from '../events/blob.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import { VERDICTS } from '../events/turn.ts';
@@ -51,7 +52,11 @@ export const tightProgress = projection({
       if (!isOwn(event)) return;
       const { folder, task, enabled, passesMax } = event.data;
       state.folder = typeof folder === 'string' ? folder : null;
-      state.task = typeof task === 'string' ? task : JSON.stringify(task);
+      state.task = isBlobRef(task)
+        ? largeInWords(task)
+        : typeof task === 'string'
+          ? task
+          : JSON.stringify(task);
       state.enabled = enabled !== false;
       state.passesMax = numberOr(passesMax, null);
     },
@@ -63,9 +68,10 @@ export const tightProgress = projection({
     },
     'loop.decided': (state, { data, ...event }) => {
       if (!isOwn(event)) return;
-      const { option, more } = data;
-      if (option === 'continue' || option === 'retry') setStatus(state, 'in_progress');
-      if (option === 'continue' && typeof more === 'number') state.passesMax = state.passes.length + more;
+      const { option } = data;
+      if (option !== 'continue' && option !== 'retry') return;
+      setStatus(state, 'in_progress');
+      setCounts(state, data);
     },
     [TYPE.runEnded]: (state, { data, ...event }) => {
       if (isOwn(event)) setStatus(state, data['verdict']);
@@ -85,7 +91,7 @@ function setStatus(state: TightProgress, status: Json | undefined): void {
 }
 
 function notePass(state: TightProgress, data: JsonObject): void {
-  const { number, implementation, review, test, status, passesMax, failedInRow } = data;
+  const { number, implementation, review, test, status } = data;
   state.passes.push({
     number: numberOr(number, 0),
     implementation: typeof implementation === 'string' ? implementation : '',
@@ -93,6 +99,10 @@ function notePass(state: TightProgress, data: JsonObject): void {
     ...asResult('test', 'testFailures', test),
     status: status === 'verified' ? VERIFIED : typeof status === 'string' ? status : '',
   } as PassView); // Both results together make it one.
+  setCounts(state, data);
+}
+
+function setCounts(state: TightProgress, { passesMax, failedInRow }: JsonObject): void {
   state.passesMax = numberOr(passesMax, null);
   const inRow = isObject(failedInRow) ? failedInRow : {};
   state.reviewFailuresInRow = numberOr(inRow['review'], 0);
@@ -113,11 +123,12 @@ const asResult = (
 };
 
 const inWords = (issue: Json): string => {
-  const { description, category, details }: JsonObject = isObject(issue) ? issue : {};
+  const { description, large, category, details }: JsonObject = isObject(issue) ? issue : {};
   const { file, line }: JsonObject = isObject(details) ? details : {};
   const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''} - ` : '';
   const kind = typeof category === 'string' && category !== '' ? ` (${category})` : '';
-  return `${place}${typeof description === 'string' ? description : ''}${kind}`;
+  const words = isBlobRef(large) ? largeInWords(large) : typeof description === 'string' ? description : '';
+  return `${place}${words}${kind}`;
 };
 
 const numberOr = <Else>(value: Json | undefined, otherwise: Else): number | Else =>
@@ -157,7 +168,9 @@ const entry = (pass: PassView): readonly string[] => [
 
 /** What agents say must not be able to look like the headings around it. */
 const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
-const quoted = (text: string): readonly string[] => text.split('\n').map((line) => `> ${line}`);
+/** Whatever some reader takes for the end of a line. */
+const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
+const quoted = (text: string): readonly string[] => text.split(LINE_END).map((line) => `> ${line}`);
 
 /** In the shape that other tools read. */
 const progress = (state: TightProgress) => ({

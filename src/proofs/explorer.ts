@@ -110,6 +110,8 @@ class Explorer {
   #revisits = 0;
   /** So many states have all their edges. */
   #expanded = 0;
+  /** Systems that look like one whose edges are not known yet. */
+  readonly #unchecked = new Map<number, readonly ExploredSystem[]>();
   #problem: string | null = null;
 
   constructor(registry: Registry, exploration: Exploration) {
@@ -126,6 +128,8 @@ class Explorer {
     for (let state = 0; state < this.#systems.length && this.#problem === null; state += 1) {
       this.#expand(state);
       this.#expanded = state + 1;
+      for (const alike of this.#unchecked.get(state) ?? []) this.#mustLeadAlike(alike, state);
+      this.#unchecked.delete(state);
       if (this.#systems.length > statesMax) this.#problem = `there are more than ${statesMax} states`;
       if (performance.now() > breatheAtMs) breatheAtMs = await breath();
     }
@@ -193,8 +197,13 @@ class Explorer {
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    if (system.verdict() !== null || state >= this.#expanded) return;
+    if (system.verdict() !== null) return;
     if (this.#revisits > COMPARED_FIRST && this.#revisits % COMPARED_THEN !== 0) return;
+    if (state < this.#expanded) this.#mustLeadAlike(system, state);
+    else this.#unchecked.set(state, [...(this.#unchecked.get(state) ?? []), system]);
+  }
+
+  #mustLeadAlike(system: ExploredSystem, state: number): void {
     const known = (this.#edges[state] ?? []).map(({ to }) => to);
     const found = this.#movesFrom(system).map(({ system: next }) => this.#keys.get(this.#keyOf(next)) ?? -1);
     // What is open in both may have been opened in another order.

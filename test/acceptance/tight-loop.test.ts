@@ -9,6 +9,7 @@ import {
   type CheckerInput,
   type DeveloperInput,
   type RepeatInput,
+  type RepeatLoopOptions,
   type Runtime,
   repeatLoop,
   type TightLoopOptions,
@@ -184,6 +185,9 @@ describe('a tight loop', () => {
     );
     expect(await ending(played)).toMatchObject({ iterations: 2, limit: 'sameFailure' });
     expect(() => tightLoop({ maxIterations: 5, max_feedback_iterations: 4 })).toThrow(/one value/);
+    expect(() => tightLoop({ maxIterations: 5, limits: { passes: 4 } })).toThrow(/one value/);
+    expect(() => tightLoop({ repeat: 5, limits: { repeats: 4 } })).toThrow(/one value/);
+    expect(() => tightLoop({ maxIterations: 5, limits: { passes: 5 } })).not.toThrow();
     expect(() => tightLoop({ maxIterations: -1 })).toThrow(/from 0/);
     expect(() => tightLoop({ roles: { designer: {} } as never })).toThrow(/designer/);
   });
@@ -359,6 +363,63 @@ describe('a tight loop', () => {
     expect(inputs[2]?.testFailures).toMatchObject([{ description: '1 failed' }]);
   });
 
+  it('T5, T6, T11: texts that are so large that the log keeps them elsewhere are read like others', async () => {
+    const lines = 'a line of the log\n'.repeat(5_000);
+    const played = await play(
+      { ...stopping, repeat: true },
+      {
+        developer: () => ({ text: `made it\n${lines}TASK_COMPLETE` }),
+        reviewer: () => `${lines}All good: SPEC_COMPLIANT`,
+        tester: ({ input: { pass: number } }) => ({
+          text: `${lines}not ok 1 - ${WORDS[number]}\n`,
+          exitCode: number < 5 ? 1 : 0,
+        }),
+      },
+    );
+    expect(await ending(played)).toMatchObject({ verdict: 'verified', iterations: 5 });
+    expect(played.calls.developer).toBe(5);
+    expect(played.inputs[1]?.testFailures).toMatchObject([{ description: 'not ok 1 - beta' }]);
+    expect(played.inputs[1]?.testText).toMatch(/a line of the log\nnot ok 1 - beta$/);
+    expect(played.inputs[1]?.testText).toHaveLength(4_000);
+    const [first] = (await played.run.state()).context.passes;
+    expect(first?.implementation).toMatch(/^made it\na line/);
+    await played.runtime.close();
+    await expectReplays(played.file, [played.loop]);
+  });
+
+  it('T4, T5: a large finding is given word for word, and no reference is shown as a text', async () => {
+    const description = 'no header row, '.repeat(2_000);
+    const played = await play(
+      { ...stopping, maxIterations: 2 },
+      { reviewer: () => ({ passed: false, issues: [{ description, file: 'csv.ts' }, description] }) },
+    );
+    await played.run.result();
+    expect(played.inputs[1]?.reviewIssues).toMatchObject([{ description, file: 'csv.ts' }, { description }]);
+    const large = await played.runtime.start('tight-loop', description, { id: 'large' });
+    await large.result();
+    const prompts = played.inputs.map(({ prompt }) => prompt);
+    const texts = [played.folder, `${played.file}.runs/large`].flatMap((folder) => [
+      read(folder, 'feedback-scratchpad.md'),
+      read(folder, 'progress.json'),
+    ]);
+    for (const text of [...prompts, ...texts]) expect(text).not.toContain('loopwright.blob');
+    expect(prompts[1]).toContain('- csv.ts: what "reviewIssues" of your input says (a text of 30000 bytes)');
+    expect(prompts[2]).toBe('The task is what "task" of your input says (a text of 30000 bytes).');
+    expect(texts[2]).toContain('> (a text of 30000 bytes)');
+    expect(played.inputs[2]?.task).toBe(description);
+  });
+
+  it('T4: nothing that a task or an agent says looks like a heading of the scratchpad', async () => {
+    const nasty = 'one\n## two\r## three\r\n## four\u2028## five';
+    const { runtime, file } = await play(
+      { ...stopping, maxIterations: 1 },
+      { developer: () => nasty, reviewer: failWith(() => nasty) },
+    );
+    await (await runtime.start('tight-loop', nasty, { id: 'nasty' })).result();
+    const lines = read(`${file}.runs/nasty`, 'feedback-scratchpad.md').split(/[\n\r\u2028]/);
+    expect(lines.filter((line) => line.startsWith('#'))).toEqual(['# Feedback scratchpad', '## Pass 1']);
+  });
+
   it('T10: the developer again until it says that it is done, within a pass', async () => {
     const done: Work = ({ input }) => ({ summary: 'bit by bit', done: input.repeat >= 4 });
     const played = await play(
@@ -426,6 +487,19 @@ describe('a tight loop', () => {
     ]);
   });
 
+  it('T4, T5: a text that is cut in the middle of a character is still one', async () => {
+    const played = await play(
+      { ...stopping, maxIterations: 2 },
+      {
+        developer: () => `${'y'.repeat(499)}😀 and more`,
+        tester: () => ({ text: `😀${'z'.repeat(3_999)}`, exitCode: 1 }),
+      },
+    );
+    expect(await ending(played)).toMatchObject({ verdict: 'exhausted', iterations: 2 });
+    expect(played.inputs[1]?.testText).toBe(`\ufffd${'z'.repeat(3_999)}`);
+    expect(read(played.folder, 'feedback-scratchpad.md')).toContain(`${'y'.repeat(499)}\ufffd…`);
+  });
+
   it('X1: garbage of a reviewer is no approval', async () => {
     const played = await play(
       { ...stopping, maxIterations: 2 },
@@ -467,6 +541,80 @@ describe('at a limit of a tight loop', () => {
     await refusal(runtime.answer(first, 'accept'), 'QUESTION_CLOSED');
     await runtime.close();
     await expectReplays(played.file, [loop]);
+  });
+
+  it('T7, T8: disabled, a person who continues allows as many passes as they say, too', async () => {
+    const { runtime, run, folder, calls } = await play({ enabled: false }, { tester: failDifferently });
+    await runtime.answer(await questionOf(runtime), 'continue', { value: 2 });
+    await expect.poll(async () => (await run.state()).context.passes.length).toBe(3);
+    await questionOf(runtime);
+    expect(calls.tester).toBe(3);
+    expect(progressIn(folder)).toMatchObject({ enabled: false, current_iteration: 3, max_iterations: 3 });
+  });
+
+  it('T7, T8: progress says at once that the counters start anew', async () => {
+    const { runtime, run, folder } = await play(
+      {},
+      {
+        developer: (request) => (request.input.pass > 3 ? never() : implement(request)),
+        reviewer: failTheSame,
+      },
+    );
+    const question = await questionOf(runtime);
+    expect(progressIn(folder)).toMatchObject({ consecutive_review_failures: 3, max_iterations: 5 });
+    await runtime.answer(question, 'continue');
+    await expect.poll(async () => (await run.state()).value).toBe('implementing');
+    expect(progressIn(folder)).toMatchObject({
+      status: 'in_progress',
+      current_iteration: 4,
+      max_iterations: 6,
+      consecutive_review_failures: 0,
+    });
+  });
+
+  it('X3: what a person has rejected is not given to the developer to mend', async () => {
+    const { runtime, run, inputs } = await play(
+      {},
+      {
+        reviewer: ({ input }) => ({
+          passed: input.pass > 3,
+          issues: input.pass > 3 ? [] : ['tabs, not spaces', `${WORDS[input.pass]} is missing`],
+        }),
+      },
+    );
+    const question = await questionOf(runtime);
+    const { context } = await run.state();
+    const known = Object.values(context.issues).find(({ description }) => description.startsWith('tabs'));
+    const rejection = { type: 'issue.reject', fingerprint: known?.fingerprint ?? '', note: null };
+    await runtime.send('r', rejection);
+    await runtime.answer(question, 'continue');
+    expect((await run.result()).verdict).toBe('verified');
+    expect(inputs[3]?.reviewIssues).toMatchObject([{ description: 'delta is missing' }]);
+    expect(inputs[3]?.prompt).not.toContain('tabs');
+  });
+
+  it('T1, T7: a review with a thousand findings in each pass ends like any other', async () => {
+    const played = await play(
+      {},
+      {
+        reviewer: ({ input }) => ({
+          passed: false,
+          issues: Array.from({ length: 1_000 }, (_, index) => ({
+            description: `${WORDS[input.pass]} REQ-${index}`,
+            file: 'csv.ts',
+            line: index,
+          })),
+        }),
+      },
+    );
+    const question = await questionOf(played.runtime);
+    expect(played.inputs[4]?.reviewIssues).toHaveLength(300);
+    expect(played.inputs[4]?.prompt).toContain('> 700 more were left out.');
+    await played.runtime.answer(question, 'accept');
+    expect(await played.run.result()).toMatchObject({
+      verdict: 'accepted',
+      output: { iterations: 5, limit: { limit: 'passes' } },
+    });
   });
 
   it('T7: a person accepts the state as it is, with the debt on record', async () => {
@@ -529,7 +677,7 @@ describe('the worst case of a tight loop', () => {
 describe('a loop inside one task', () => {
   const play10 = async (
     worker: AgentFunction<RepeatInput, unknown>,
-    options: { onLimit?: 'ask' | 'stop' } = stopping,
+    options: Partial<RepeatLoopOptions<'worker'>> = stopping,
   ) => {
     const loop = repeatLoop('polish', { agent: 'worker', role: { attempts: 1 }, ...options });
     const file = temporaryFile();
@@ -567,6 +715,35 @@ describe('a loop inside one task', () => {
     expect(await asked.run.result()).toMatchObject({ verdict: 'verified', output: { repeats: 12 } });
     const failing = await play10(throwing);
     expect((await failing.run.result()).verdict).toBe('failed');
+  });
+
+  it('X1, X4: a budget that is used up before a call ends it exhausted, and a person may raise it', async () => {
+    const none = await play10(() => 'not yet', { ...stopping, limits: { costUsd: 0 } });
+    expect(await none.run.result()).toMatchObject({
+      verdict: 'exhausted',
+      output: { repeats: 0, limit: { limit: 'costUsd' } },
+    });
+    const both = await play10(({ input }) => (input.repeat === 4 ? 'DONE' : 'not yet'), {
+      limits: { calls: 2, repeats: 2 },
+    });
+    await both.runtime.answer(await questionOf(both.runtime), 'continue');
+    await expect.poll(async () => (await both.runtime.questions())[0]?.id).toBe('r/question~2');
+    await both.runtime.answer('r/question~2', 'continue');
+    expect(await both.run.result()).toMatchObject({ verdict: 'verified', output: { repeats: 4 } });
+  });
+
+  it('G13: what a person has tried again is a call of its own', async () => {
+    const keys: string[] = [];
+    const { runtime, run } = await play10(
+      ({ idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        return keys.length === 1 ? throwing() : 'DONE';
+      },
+      { onLimit: 'ask' },
+    );
+    await runtime.answer(await questionOf(runtime), 'retry');
+    expect((await run.result()).verdict).toBe('verified');
+    expect(new Set(keys).size).toBe(2);
   });
 });
 
@@ -650,6 +827,17 @@ describe('time in a tight loop', () => {
     // The tester is asked once more, and hangs once more.
     await expect.poll(async () => (await asked.runtime.questions())[0]?.id).toBe('r/question~2');
     expect(asked.calls).toMatchObject({ developer: 1, reviewer: 1, tester: 2 });
+  });
+
+  it('X1: time that is used up while a person is asked for something else is asked for next', async () => {
+    const { runtime } = await play(
+      { maxIterations: 1, limits: { timeMs: 150 } },
+      { tester: (request) => (request.input.pass === 1 ? failDifferently(request) : never()) },
+    );
+    const first = await questionOf(runtime);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await runtime.answer(first, 'continue');
+    await expect.poll(async () => (await runtime.questions())[0]?.text).toMatch(/timeMs/);
   });
 
   it('messages from outside that lack what they need, or are forged, change nothing', async () => {
