@@ -1,4 +1,5 @@
 import { enqueueActions, setup } from 'xstate';
+import { RuntimeError } from '../errors.ts';
 import { delivery } from '../events/delivery.ts';
 import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
@@ -90,7 +91,7 @@ const budgetMet = ({ limits, spent }: RepeatState): MetLimit | undefined =>
     tokens: { used: spent.tokens },
   });
 
-const repeatMachine = setup({
+export const repeatMachine = setup({
   types: {
     context: {} as RepeatState,
     input: {} as RepeatStart,
@@ -245,6 +246,12 @@ export const repeatLoop = <const Name extends string, const Role extends string>
   name: Name,
   { agent, maxRepeats, limits, onLimit = 'ask', role, version, turnsMax }: RepeatLoopOptions<Role>,
 ): RepeatLoop<Name, Role> => {
+  if (limits?.timeMs != null)
+    throw new RuntimeError('BAD_OPTION', {
+      option: 'limits.timeMs',
+      found: String(limits.timeMs),
+      expected: 'nothing: set role.timeLimitMs, which bounds each call, and maxRepeats',
+    });
   const fixed: Omit<RepeatStart, 'task'> = {
     limits: fixLimits({ ...(maxRepeats !== undefined && { repeats: maxRepeats }), ...limits }),
     onLimit,

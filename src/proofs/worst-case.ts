@@ -1,6 +1,7 @@
 import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
+import { repeatMachine } from '../machines/repeat-loop.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
@@ -75,6 +76,7 @@ const outcomesOf = (
   { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
 ): Exploration['outcomes'] => {
   const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine === repeatMachine) return () => DEVELOPER;
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.

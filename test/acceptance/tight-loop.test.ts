@@ -704,6 +704,18 @@ describe('a loop inside one task', () => {
     await expectReplays(file, [loop]);
   });
 
+  it('T10, X4: its worst case is proved, too', async () => {
+    const { runtime } = await play10(never);
+    expect(await runtime.worstCase('polish', 'a text')).toMatchObject({
+      result: 'proved',
+      requests: 10,
+      calls: 10,
+    });
+    expect(() => repeatLoop('polish', { agent: 'worker', limits: { timeMs: 5 } })).toThrow(
+      /role.timeLimitMs/,
+    );
+  });
+
   it('T10: at most 10 repeats; then it ends, or a person may continue, accept or cancel', async () => {
     const stopped = await play10(() => 'not yet');
     expect(await stopped.run.result()).toMatchObject({
