@@ -41,8 +41,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     });
   }
   const path = realFile(file);
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new RuntimeError('NOT_A_LOG', { file, problem: 'it is a directory' });
+  if (isDirectory(path)) throw new RuntimeError('NOT_A_LOG', { file, problem: 'it is a directory' });
   if (mode === 'read') return openReader(path, file);
   // Reading takes shared memory, which exclusive mode does without: there, the opening itself refuses what is no log.
   if (!exclusive) refuseForeignFile(path, file);
@@ -61,6 +60,15 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   } catch (error) {
     lock.release();
     throw error;
+  }
+}
+
+/** What cannot be looked at is refused by the opening itself, with the reason. */
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch {
+    return false;
   }
 }
 
