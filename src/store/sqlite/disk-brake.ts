@@ -4,6 +4,8 @@ import { RuntimeError } from '../../errors.ts';
 
 const DEFAULT_RESERVE_BYTES = 64 * 1024 * 1024;
 const LOOK_EVERY_MS = 200;
+/** More room than this above the reserve is not used up between two looks. */
+const FAR_BYTES = 64 * 1024 * 1024;
 
 export interface DiskBrakeOptions {
   readonly file: string;
@@ -29,7 +31,7 @@ export class DiskBrake {
     this.#freeBytes = freeBytes ?? (() => freeBytesAt(dirname(file)));
   }
 
-  /** Called before every write; looks at the disk now and then, and each time as long as it is low. */
+  /** Called before every write; looks at the disk now and then, and each time if there is not much room left. */
   check(): void {
     const nowMs = performance.now();
     if (nowMs < this.#lookAgainAtMs) return;
@@ -37,7 +39,8 @@ export class DiskBrake {
     if (freeBytes < this.#reserveBytes) {
       throw new RuntimeError('DISK_LOW', { file: this.#file, freeBytes, reserveBytes: this.#reserveBytes });
     }
-    this.#lookAgainAtMs = nowMs + LOOK_EVERY_MS;
+    const isFar = freeBytes - this.#reserveBytes > FAR_BYTES;
+    this.#lookAgainAtMs = isFar ? nowMs + LOOK_EVERY_MS : 0;
   }
 }
 
