@@ -4,7 +4,7 @@ import { blobRefsIn, isBlobRef } from '../events/blob.ts';
 import type { Admitted } from '../events/door.ts';
 import { canonicalJson, type Encoded } from '../events/encode.ts';
 import { failureOf } from '../events/failure.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt, Envelope } from '../machines/agent-work.ts';
@@ -62,11 +62,11 @@ const TEXTS = ['summary', 'implementation', 'text'];
 
 /** A machine sees a reference in place of a large text: with it comes what it needs to know what the text says. */
 export const withExcerpt = (call: OpenCall, { value, json, blobs }: Admitted): Encoded => {
-  const { output = null }: JsonObject = isWork(call) && isObject(value) ? value : {};
-  const texts = isObject(output) && !isBlobRef(output) ? TEXTS.map((name) => output[name]) : [output];
+  const { output = null }: JsonObject = isWork(call) && isJsonObject(value) ? value : {};
+  const texts = isJsonObject(output) && !isBlobRef(output) ? TEXTS.map((name) => output[name]) : [output];
   const [hash = ''] = texts.flatMap((each) => (isBlobRef(each) ? blobRefsIn(each) : []));
   const text = blobs.get(hash);
-  if (text === undefined || !isObject(value)) return { value, json };
+  if (text === undefined || !isJsonObject(value)) return { value, json };
   const whole = { ...value, excerpt: excerptOf(text) };
   return { value: whole, json: canonicalJson(whole) };
 };
@@ -75,6 +75,3 @@ const excerptOf = (text: string): string =>
   text.length <= 2 * EXCERPT_LENGTH
     ? text
     : `${text.slice(0, EXCERPT_LENGTH)}\n…\n${text.slice(-EXCERPT_LENGTH)}`.toWellFormed();
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,11 +1,9 @@
 import type { AnswerDetails } from '../events/answer.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 
 /** Whether a command says more than its output: see schema/agent-answer.schema.json. */
-export const isEnvelope = (value: Json): value is JsonObject => isObject(value) && value['loopwright'] === 1;
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isEnvelope = (value: Json): value is JsonObject =>
+  isJsonObject(value) && value['loopwright'] === 1;
 
 const isAmount = (value: Json | undefined): boolean => typeof value === 'number' && value >= 0;
 const isCount = (value: Json | undefined): boolean => Number.isSafeInteger(value) && isAmount(value);
@@ -39,14 +37,15 @@ const problemOf = (envelope: JsonObject): string | undefined => {
   if (unknown !== undefined)
     return `its answer has a member "${unknown}"; known are ${MEMBERS.join(', ')} (put others into "output")`;
   if (!Object.hasOwn(envelope, 'output')) return 'its answer has no "output"';
-  if (issues !== undefined && !(Array.isArray(issues) && issues.every(isObject)))
+  if (issues !== undefined && !(Array.isArray(issues) && issues.every(isJsonObject)))
     return '"issues" of its answer is not a list of objects';
-  if (artifacts !== undefined && !isObject(artifacts)) return '"artifacts" of its answer is not an object';
+  if (artifacts !== undefined && !isJsonObject(artifacts))
+    return '"artifacts" of its answer is not an object';
   return usage === undefined ? undefined : usageProblem(usage);
 };
 
 const usageProblem = (usage: Json): string | undefined => {
-  if (!isObject(usage)) return '"usage" of its answer is not an object';
+  if (!isJsonObject(usage)) return '"usage" of its answer is not an object';
   for (const [name, value] of Object.entries(usage)) {
     const check = Object.hasOwn(USAGE, name) ? USAGE[name] : undefined;
     if (!check)

@@ -1,5 +1,5 @@
 import { RuntimeError } from '../errors.ts';
-import type { Json, JsonObject } from './json.ts';
+import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
 /** A place in a run's context: its keys. */
 export type ContextPath = readonly string[];
@@ -41,7 +41,7 @@ export const isChangeable = ({ type, path, value }: ContextChange): boolean =>
   Array.isArray(path) &&
   path.length > 0 &&
   problemOf(path) === undefined &&
-  (type === 'context.update' ? isObject(value) : value !== undefined);
+  (type === 'context.update' ? isJsonObject(value) : value !== undefined);
 
 /** The value at a path; undefined if there is none. */
 export const valueAt = (data: Json, path: ContextPath): Json | undefined => {
@@ -56,11 +56,11 @@ const memberOf = (value: Json, key: string): Json | undefined => {
     const index = indexOf(value, key);
     return index === -1 ? undefined : value[index];
   }
-  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 };
 
 const indexOf = (list: readonly Json[], key: string): number => {
-  const byId = list.findIndex((item) => isObject(item) && item['id'] === key);
+  const byId = list.findIndex((item) => isJsonObject(item) && item['id'] === key);
   if (byId !== -1) return byId;
   const index = /^\d{1,15}$/.test(key) ? Number(key) : -1;
   return index < list.length ? index : -1;
@@ -72,7 +72,7 @@ export const changed = (data: JsonObject, { type, path, value }: ContextChange):
   replaced(data, path, (old) => {
     if (type === 'context.set') return value;
     if (type === 'context.push') return [...(old === undefined ? [] : isList(old) ? old : [old]), value];
-    return isObject(old) ? { ...old, ...value } : value;
+    return isJsonObject(old) ? { ...old, ...value } : value;
   }) as JsonObject;
 
 const replaced = (
@@ -86,14 +86,11 @@ const replaced = (
     if (index !== -1) return data.map((item, at) => (at === index ? replaced(item, rest, change) : item));
     // A new element, which keeps the name that it was given.
     const added = replaced(undefined, rest, change);
-    return [...data, isObject(added) && !('id' in added) ? { id: key, ...added } : added];
+    return [...data, isJsonObject(added) && !('id' in added) ? { id: key, ...added } : added];
   }
-  const object = data !== undefined && isObject(data) ? data : {};
+  const object = data !== undefined && isJsonObject(data) ? data : {};
   const old = Object.hasOwn(object, key) ? object[key] : undefined;
   return { ...object, [key]: replaced(old, rest, change) };
 };
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

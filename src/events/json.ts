@@ -11,3 +11,6 @@ export interface Failure {
   readonly message: string;
   readonly code?: string;
 }
+
+export const isJsonObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

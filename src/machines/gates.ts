@@ -1,5 +1,5 @@
 import { type BlobRef, isBlobRef } from '../events/blob.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { type Issue, type IssueRegistry, isBlocking, readIssues, standing } from './issues.ts';
 import type { Step } from './plan.ts';
 import type { StepAnswer, StepRecord } from './run-state.ts';
@@ -64,7 +64,7 @@ interface Review {
  */
 const reviewOf = ({ output: given, issues: beside }: StepAnswer, registry: IssueRegistry): Review => {
   const output = freely(given);
-  const review: JsonObject = isObject(output) ? output : {};
+  const review: JsonObject = isJsonObject(output) ? output : {};
   const named = beside ?? review['issues'];
   const found = readIssues(named);
   const issues = standing(registry, found);
@@ -72,7 +72,7 @@ const reviewOf = ({ output: given, issues: beside }: StepAnswer, registry: Issue
   // Whoever rejected for reasons that a person has thrown out all of, has no reason left.
   const isOverruled = said === false && found.length > 0 && issues.length === 0;
   const approves = isOverruled || (said ?? (Array.isArray(named) && issues.length === 0));
-  const note = isObject(given) ? given['note'] : undefined;
+  const note = isJsonObject(given) ? given['note'] : undefined;
   const text = review['feedback'] ?? review['note'] ?? note ?? (output === given ? undefined : output);
   return {
     approves,
@@ -85,7 +85,7 @@ const reviewOf = ({ output: given, issues: beside }: StepAnswer, registry: Issue
 
 /** What a person says without choosing an option is the review itself. */
 const freely = (output: Json): Json =>
-  isObject(output) && output['option'] === null && 'value' in output ? (output['value'] ?? null) : output;
+  isJsonObject(output) && output['option'] === null && 'value' in output ? (output['value'] ?? null) : output;
 
 const saidOf = (output: Json, { passed, decision, option }: JsonObject): boolean | undefined => {
   if (typeof output === 'boolean') return output;
@@ -94,6 +94,3 @@ const saidOf = (output: Json, { passed, decision, option }: JsonObject): boolean
   if (word === 'approved' || word === 'approve') return true;
   return typeof word === 'string' ? false : undefined;
 };
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import { type BlobRef, hashText, isBlobRef } from '../events/blob.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 
 /** How grave a finding is. Blocking and critical ones block a gate. */
 export type Severity = 'blocking' | 'critical' | 'high' | 'medium' | 'low';
@@ -47,7 +47,7 @@ export const readIssues = (issues: Json | undefined): readonly Issue[] =>
 
 const readIssue = (given: Json): Issue => {
   const { severity, category, description, ...details }: JsonObject =
-    isObject(given) && !isBlobRef(given) ? given : { description: given };
+    isJsonObject(given) && !isBlobRef(given) ? given : { description: given };
   const known = SEVERITIES.find((name) => name === severity) ?? 'high';
   // One that is not described as such goes by all that it says.
   const words = description ?? (category === undefined ? details : '');
@@ -60,9 +60,6 @@ const readIssue = (given: Json): Issue => {
     fingerprint: fingerprint(issue, details['file']),
   };
 };
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 

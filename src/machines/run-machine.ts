@@ -11,12 +11,13 @@ import type { Limits, MetLimit } from './limits.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { applyDecision, isContinuing, questionFor, verdictOf } from './run-decisions.ts';
-import { addReason, dropReason, toAgents, toNested } from './run-pauses.ts';
+import { apply, paused, resumed } from './run-pauses.ts';
 import {
   agentId,
   CONTEXT_ID,
   dispatch,
   halted,
+  haltOf,
   type NestedEnd,
   type Outcome,
   type RunMessage,
@@ -100,6 +101,10 @@ const HOST = 'host';
 
 const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
 
+/** The runs of steps that are under way. */
+const nestedRuns = (state: RunState): readonly string[] =>
+  openRequests(state).flatMap(({ role, isNested }) => (isNested ? role : []));
+
 const setupRun = setup({
   types: {
     context: {} as RunState,
@@ -115,14 +120,10 @@ const setupRun = setup({
       enqueue.emit(startActor({ id: CONTEXT_ID, machine: CONTEXT, input: null }));
     }),
     dispatch: enqueueActions(({ context, enqueue }) => {
-      const { state, messages } = dispatch(context);
-      enqueue.assign(state);
-      for (const message of messages) enqueue.emit(message);
+      apply(enqueue, dispatch(context));
     }),
     record: enqueueActions(({ context, event, enqueue }) => {
-      const { state, messages } = recorded(context, event);
-      enqueue.assign(state);
-      for (const message of messages) enqueue.emit(message);
+      apply(enqueue, recorded(context, event));
     }),
     request: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'context.values') return;
@@ -134,29 +135,15 @@ const setupRun = setup({
         enqueue.emit(requestOf(context, step, { role: open.role, id: open.request, context: event.values }));
     }),
     pause: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'run.pause') return;
-      const state = addReason(context, event.reason);
-      enqueue.assign(state);
-      enqueue.emit({ type: 'run.paused', reasons: state.pauseReasons });
-      if (context.pauseReasons.length === 0)
-        for (const message of [...toAgents(context, 'agent.pause'), ...toNested(context, 'run.pause')])
-          enqueue.emit(message);
+      if (event.type === 'run.pause') apply(enqueue, paused(context, event.reason, nestedRuns(context)));
     }),
     resume: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'run.resume') return;
-      const state = dropReason(context, event.reason);
-      enqueue.assign(state);
-      enqueue.emit({ type: 'run.resumed', reasons: state.pauseReasons });
-      if (state.pauseReasons.length === 0)
-        for (const message of [...toAgents(context, 'agent.resume'), ...toNested(context, 'run.resume')])
-          enqueue.emit(message);
+      if (event.type === 'run.resume') apply(enqueue, resumed(context, event.reason, nestedRuns(context)));
     }),
     rerun: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'step.rerun') return;
       const feedback = { from: delivery().from ?? HOST, pass: context.feedbacks + 1, issues: event.issues };
-      const { state, messages } = rerun(context, event.step, feedback);
-      enqueue.assign(state);
-      for (const message of messages) enqueue.emit(message);
+      apply(enqueue, rerun(context, event.step, feedback));
     }),
     rejectIssue: assign(({ context, event }) =>
       event.type === 'issue.reject'
@@ -166,19 +153,11 @@ const setupRun = setup({
     timeIsUp: enqueueActions(({ context, enqueue }) => {
       const bound = context.limits.timeMs ?? 0;
       const withdrawn = withdrawAll(context);
-      const { state, messages } = halted(withdrawn.state, withdrawn.messages, {
-        verdict: 'exhausted',
-        met: { limit: 'timeMs', bound, used: bound, evidence: [] },
-        step: null,
-        reason: `The limit "timeMs" of ${bound} was met.`,
-      });
-      enqueue.assign(state);
-      for (const message of messages) enqueue.emit(message);
+      const met = { limit: 'timeMs', bound, used: bound, evidence: [] } as const;
+      apply(enqueue, halted(withdrawn.state, withdrawn.messages, haltOf(met, null)));
     }),
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
-      const { state, messages } = applyDecision(context, said, delivery().atMs);
-      enqueue.assign(state);
-      for (const message of messages) enqueue.emit(message);
+      apply(enqueue, applyDecision(context, said, delivery().atMs));
     }),
     tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
       if (delivery().parent === null) return;
@@ -209,7 +188,7 @@ const setupRun = setup({
     hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
     isPaused: ({ context }) => context.pauseReasons.length > 0,
     isLastReason: ({ context, event }) =>
-      event.type === 'run.resume' && dropReason(context, event.reason).pauseReasons.length === 0,
+      event.type === 'run.resume' && resumed(context, event.reason).state.pauseReasons.length === 0,
     hasReason: ({ context, event }) =>
       event.type === 'run.resume' && context.pauseReasons.includes(event.reason),
     isFinished: ({ context, event }) =>

@@ -10,8 +10,9 @@ import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { MetLimit } from './limits.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
-import { agentId, CONTEXT_ID, type RunMessage } from './run-rules.ts';
-import { ask, decideTight, nextPass, stateOf, type TightOutcome, take } from './tight-rules.ts';
+import { apply, paused, resumed } from './run-pauses.ts';
+import { agentId, CONTEXT_ID, haltOf, type RunMessage } from './run-rules.ts';
+import { ask, decideTight, nextPass, stateOf, take } from './tight-rules.ts';
 import {
   newPass,
   passesMax,
@@ -118,20 +119,10 @@ const setupTight = setup({
       apply(enqueue, decideTight(context, said, delivery().atMs));
     }),
     pause: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'run.pause' || context.pauseReasons.includes(event.reason)) return;
-      const reasons = [...context.pauseReasons, event.reason];
-      enqueue.assign({ pauseReasons: reasons });
-      enqueue.emit({ type: 'run.paused', reasons });
-      if (context.pauseReasons.length === 0)
-        for (const role of context.started) enqueue.emit({ type: 'agent.pause', to: `./${agentId(role)}` });
+      if (event.type === 'run.pause') apply(enqueue, paused(context, event.reason));
     }),
     resume: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'run.resume') return;
-      const reasons = context.pauseReasons.filter((reason) => reason !== event.reason);
-      enqueue.assign({ pauseReasons: reasons });
-      enqueue.emit({ type: 'run.resumed', reasons });
-      if (reasons.length === 0)
-        for (const role of context.started) enqueue.emit({ type: 'agent.resume', to: `./${agentId(role)}` });
+      if (event.type === 'run.resume') apply(enqueue, resumed(context, event.reason));
     }),
     rejectIssue: assign(({ context, event }) =>
       event.type === 'issue.reject'
@@ -143,10 +134,9 @@ const setupTight = setup({
       const bound = limits.timeMs ?? 0;
       if (pending)
         enqueue.emit({ type: 'agent.cancel', to: `./${agentId(pending.role)}`, request: pending.request });
-      const reason = `The limit "timeMs" of ${bound} was met.`;
       const met = { limit: 'timeMs' as const, bound, used: bound, evidence: [] };
       const resume = stateOf(pending?.role ?? 'developer');
-      enqueue.assign({ pending: null, halt: { verdict: 'exhausted', met, step: null, reason }, resume });
+      enqueue.assign({ pending: null, halt: haltOf(met, null), resume });
       enqueue.emit({ type: 'loop.halted', met });
     }),
     tell: enqueueActions(({ enqueue }, status: string) => {
@@ -179,16 +169,6 @@ const setupTight = setup({
       deadlineMs === null ? Number.POSITIVE_INFINITY : Math.max(0, deadlineMs - delivery().atMs),
   },
 });
-
-interface Enqueue {
-  assign(state: TightState): void;
-  emit(message: RunMessage): void;
-}
-
-const apply = (enqueue: Enqueue, { state, messages }: TightOutcome): void => {
-  enqueue.assign(state);
-  for (const message of messages) enqueue.emit(message);
-};
 
 /** What a reply leads to, wherever it is waited for. */
 const replies = (next: string) =>

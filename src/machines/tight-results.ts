@@ -1,5 +1,5 @@
 import { isBlobRef } from '../events/blob.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { Envelope } from './agent-work.ts';
 import { readIssues } from './issues.ts';
 import type { Check, CheckResult } from './tight-state.ts';
@@ -25,7 +25,7 @@ const LINES_MAX = 50;
  */
 export const readCheck = (check: Check, answer: Said & Pick<Envelope, 'issues'>): CheckResult => {
   const { output } = answer;
-  const object: JsonObject = isObject(output) ? output : {};
+  const object: JsonObject = isJsonObject(output) ? output : {};
   const listed = listIn(answer.issues, object['issues'], object['failures']);
   const text = textIn(answer);
   const passed = saidIn(check, { output, object, text, listed });
@@ -71,7 +71,7 @@ const saidIn = (check: Check, { output, object, text, listed }: Read): boolean =
 };
 
 const textIn = ({ output, excerpt }: Said): string | undefined => {
-  const said = isObject(output) && !isBlobRef(output) ? output['text'] : output;
+  const said = isJsonObject(output) && !isBlobRef(output) ? output['text'] : output;
   if (isBlobRef(said)) return excerpt;
   return typeof said === 'string' ? said : undefined;
 };
@@ -98,7 +98,7 @@ const SUMMARY_LENGTH_MAX = 500;
 
 /** What a developer says that it did, in short. */
 export const summaryOf = ({ output, excerpt }: Said): string => {
-  const object: JsonObject = isObject(output) ? output : {};
+  const object: JsonObject = isJsonObject(output) ? output : {};
   const named = object['summary'] ?? object['implementation'] ?? object['text'] ?? output;
   const said = isBlobRef(named) ? (excerpt ?? '') : named;
   const text = (typeof said === 'string' ? said : JSON.stringify(said)).trim();
@@ -111,11 +111,8 @@ const DONE = /\b(?:TASK_COMPLETE|DONE)\b/;
 /** Whether an agent says that it is done with its own task. */
 export const saysDone = (said: Said): boolean => {
   const { output } = said;
-  const object: JsonObject = isObject(output) ? output : {};
+  const object: JsonObject = isJsonObject(output) ? output : {};
   if (typeof object['done'] === 'boolean') return object['done'];
   const text = textIn(said);
   return text !== undefined && DONE.test(text);
 };
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import type { Address, RecordedEvent, StateValue } from '../events/event.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json } from '../events/json.ts';
 import { VERDICTS, type Verdict } from '../events/turn.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import { projection } from './projection.ts';
@@ -151,12 +151,9 @@ function noteFailure(
 /** Whoever made the error decided what is in it; the two texts that people read are taken if they are there. */
 function failureOf(error: Json | undefined): { readonly name: string; readonly message: string } {
   if (typeof error === 'string') return { name: 'Error', message: error };
-  const { name, message } = isObject(error) ? error : {};
+  const { name, message } = isJsonObject(error) ? error : {};
   return {
     name: typeof name === 'string' ? name : 'Error',
     message: typeof message === 'string' ? message : 'unknown',
   };
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,6 +1,6 @@
 import { isBlobRef, largeInWords } from '../events/blob.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { VERDICTS } from '../events/turn.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import { projection } from './projection.ts';
@@ -104,7 +104,7 @@ function notePass(state: TightProgress, data: JsonObject): void {
 
 function setCounts(state: TightProgress, { passesMax, failedInRow }: JsonObject): void {
   state.passesMax = numberOr(passesMax, null);
-  const inRow = isObject(failedInRow) ? failedInRow : {};
+  const inRow = isJsonObject(failedInRow) ? failedInRow : {};
   state.reviewFailuresInRow = numberOr(inRow['review'], 0);
   state.testFailuresInRow = numberOr(inRow['test'], 0);
 }
@@ -114,7 +114,7 @@ const asResult = (
   list: string,
   result: Json | undefined,
 ): Readonly<Record<string, unknown>> => {
-  if (!isObject(result)) return { [name]: null, [list]: [] };
+  if (!isJsonObject(result)) return { [name]: null, [list]: [] };
   const { passed, issues } = result;
   return {
     [name]: passed === true ? 'PASS' : 'FAIL',
@@ -123,8 +123,8 @@ const asResult = (
 };
 
 const inWords = (issue: Json): string => {
-  const { description, large, category, details }: JsonObject = isObject(issue) ? issue : {};
-  const { file, line }: JsonObject = isObject(details) ? details : {};
+  const { description, large, category, details }: JsonObject = isJsonObject(issue) ? issue : {};
+  const { file, line }: JsonObject = isJsonObject(details) ? details : {};
   const place = typeof file === 'string' ? `${file}${typeof line === 'number' ? `:${line}` : ''} - ` : '';
   const kind = typeof category === 'string' && category !== '' ? ` (${category})` : '';
   const words = isBlobRef(large) ? largeInWords(large) : typeof description === 'string' ? description : '';
@@ -133,9 +133,6 @@ const inWords = (issue: Json): string => {
 
 const numberOr = <Else>(value: Json | undefined, otherwise: Else): number | Else =>
   typeof value === 'number' ? value : otherwise;
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The files of a run, by name. */
 export const tightFiles = (state: TightProgress): Readonly<Record<string, string>> => ({

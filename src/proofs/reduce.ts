@@ -1,6 +1,6 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import { canonicalJson } from '../events/encode.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
 import { knownIssue, readIssues, type Severity } from '../machines/issues.ts';
@@ -95,7 +95,7 @@ const saidOf = (
   gate: string,
   [role, { output, issues: beside }]: [string, StepAnswer],
 ): Json => {
-  const { passed = null, issues: inside }: JsonObject = isObject(output) ? output : {};
+  const { passed = null, issues: inside }: JsonObject = isJsonObject(output) ? output : {};
   const found = readIssues(beside ?? inside).map(({ severity, category, fingerprint }) => [
     category === FRESH ? FRESH : fingerprint,
     severity,
@@ -104,9 +104,6 @@ const saidOf = (
   ]);
   return [role, passed, found];
 };
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Without a limit nobody looks at the counter: the endless loop shows as a cycle. */
 export const counted = (limit: number | null, count: number): Json => (limit === null ? 'any' : count);
@@ -140,7 +137,7 @@ export const freshIssue = (nth: number, severity: Severity = 'high'): JsonObject
 });
 
 const isFresh = (output: Json | undefined): boolean => {
-  if (!isObject(output ?? null)) return false;
+  if (!isJsonObject(output ?? null)) return false;
   const { [FRESH]: nth, issues } = output as JsonObject;
   // A gate gives the issues with which it passed.
   return nth !== undefined || readIssues(issues).some(({ category }) => category === FRESH);

@@ -860,3 +860,19 @@ describe('time in a tight loop', () => {
     expect((await run.state()).value).toBe('implementing');
   });
 });
+
+describe('pausing a tight loop', () => {
+  it('a reason that is given twice is one reason, and no agent is called before the last is taken back', async () => {
+    const { run, runtime, calls } = await play({ ...stopping, limits: {} }, { developer: never });
+    await expect.poll(() => calls.developer).toBe(1);
+    await run.pause('lunch');
+    await run.pause('lunch');
+    await run.pause('budget');
+    expect(await run.context.get('run.pauseReasons')).toEqual(['lunch', 'budget']);
+    await run.resume('lunch');
+    await refusal(run.resume('dinner'), 'NOT_PAUSABLE');
+    await run.resume('budget');
+    expect(await run.context.get('run.paused')).toBe(false);
+    await runtime.close();
+  });
+});
