@@ -19,7 +19,14 @@ import {
 } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { never, throwing } from '../support/draft-plan.ts';
-import { expectReplays, open, refusal, rounds } from '../support/runtimes.ts';
+import {
+  createFakeClock,
+  expectReplays,
+  type FakeClock,
+  open,
+  refusal,
+  rounds,
+} from '../support/runtimes.ts';
 
 type Input = DeveloperInput & CheckerInput;
 type Work = AgentFunction<Input, unknown>;
@@ -51,8 +58,9 @@ const passFrom =
 const play = async (
   options: TightLoopOptions,
   { developer = implement, reviewer = pass, tester = pass }: Script,
-  file = temporaryFile(),
+  clock?: FakeClock,
 ) => {
+  const file = temporaryFile();
   const loop = tightLoop(options);
   const calls = { developer: 0, reviewer: 0, tester: 0 };
   const inputs: Input[] = [];
@@ -71,6 +79,7 @@ const play = async (
       reviewer: counted('reviewer', reviewer),
       tester: counted('tester', tester),
     },
+    ...(clock && { clock }),
   });
   const run = await runtime.start('tight-loop', 'Add CSV export', { id: 'r' });
   const folder = `${file}.runs/r`;
@@ -830,25 +839,41 @@ describe('no run of a tight loop is worse than its worst case', () => {
 });
 
 describe('time in a tight loop', () => {
+  const timed = { limits: { timeMs: 60_000 } };
+
   it('X1: time that is used up ends it or is asked for; what a person allows is counted too', async () => {
-    const stopped = await play({ ...stopping, limits: { timeMs: 60 } }, { tester: never });
+    const clock = createFakeClock();
+    const stopped = await play({ ...stopping, ...timed }, { tester: never }, clock);
+    await expect.poll(() => stopped.calls.tester).toBe(1);
+    clock.advance(60_000);
     expect(await ending(stopped)).toMatchObject({ verdict: 'exhausted', limit: 'timeMs' });
-    const asked = await play({ limits: { timeMs: 60 } }, { tester: never });
-    const first = await questionOf(asked.runtime);
-    await asked.runtime.answer(first, 'continue');
+    const asked = await play(timed, { tester: never }, clock);
+    await expect.poll(() => asked.calls.tester).toBe(1);
+    clock.advance(60_000);
+    await asked.runtime.answer(await questionOf(asked.runtime), 'continue');
     // The tester is asked once more, and hangs once more.
+    await expect.poll(() => asked.calls.tester).toBe(2);
+    clock.advance(60_000);
     await expect.poll(async () => (await asked.runtime.questions())[0]?.id).toBe('r/question~2');
     expect(asked.calls).toMatchObject({ developer: 1, reviewer: 1, tester: 2 });
   });
 
   it('X1: time that is used up while a person is asked for something else is asked for next', async () => {
+    const clock = createFakeClock();
     const { runtime } = await play(
-      { maxIterations: 1, limits: { timeMs: 150 } },
+      { maxIterations: 1, ...timed },
       { tester: (request) => (request.input.pass === 1 ? failDifferently(request) : never()) },
+      clock,
     );
     const first = await questionOf(runtime);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    clock.advance(60_000);
+    await expect
+      .poll(async () => (await runtime.audit({ run: 'r', types: ['lw.timer.fired'] })).length)
+      .toBe(1);
     await runtime.answer(first, 'continue');
+    // It is due at once.
+    await expect.poll(() => clock.waiting).toBeGreaterThan(0);
+    clock.advance(1);
     await expect.poll(async () => (await runtime.questions())[0]?.text).toMatch(/timeMs/);
   });
 
