@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { LongFilesFirst } from './test/long-files-first.ts';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
 const { LOOPWRIGHT_DEEP } = process.env;
@@ -13,6 +14,7 @@ export default defineConfig({
     pool: 'forks',
     // By default one core is left to vitest itself, which has little to do.
     maxWorkers: 2,
+    sequence: { sequencer: LongFilesFirst },
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'build/**', 'dist/**'],
     globalSetup: ['test/global-setup.ts'],

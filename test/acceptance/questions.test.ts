@@ -4,6 +4,7 @@ import { type OpenQuestion, planRun, sendCommand } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { approve, draftPlan, never, reject, writeNew } from '../support/draft-plan.ts';
 import { createFakeClock, expectReplays, open, refusal } from '../support/runtimes.ts';
+import { workerPath } from '../support/workers.ts';
 
 const asking = draftPlan({ limits: { passes: 1 } });
 
@@ -271,7 +272,7 @@ describe('person agents', () => {
 
 it('X6, K2: a host that does nothing but wait for a person goes on when the answer comes from another process', async () => {
   const file = temporaryFile();
-  const host = spawn(process.execPath, ['build/test/workers/waiting-host.js', file], {
+  const host = spawn(process.execPath, [workerPath('waiting-host'), file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let said = '';

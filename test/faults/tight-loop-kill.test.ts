@@ -4,15 +4,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { rounds } from '../support/runtimes.ts';
+import { workerPath } from '../support/workers.ts';
 
 const play = (file: string, killAt = 0) =>
-  spawnSync(
-    process.execPath,
-    ['build/test/workers/tight-worker.js', '--file', file, '--kill-at', `${killAt}`],
-    {
-      encoding: 'utf8',
-    },
-  );
+  spawnSync(process.execPath, [workerPath('tight-worker'), '--file', file, '--kill-at', `${killAt}`], {
+    encoding: 'utf8',
+  });
 
 const endOf = (file: string, { stdout, stderr }: { stdout: string; stderr: string }) => {
   if (stdout === '') throw new Error(stderr);

@@ -1,11 +1,9 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { Acknowledged } from './verify-ledger.ts';
-
-const BUILT_WORKERS = resolve(import.meta.dirname, '../../build/test/workers');
+import { workerPath } from './workers.ts';
 
 export interface WorkerOptions {
   readonly arguments?: readonly string[];
@@ -33,7 +31,7 @@ export class WorkerProcess {
   #isOver = false;
 
   constructor(name: string, { arguments: given = [], environment = {}, before }: WorkerOptions = {}) {
-    const program = [process.execPath, join(BUILT_WORKERS, `${name}.js`), ...given];
+    const program = [process.execPath, workerPath(name), ...given];
     const [command = '', ...rest] =
       before === undefined ? program : ['bash', '-c', `${before}; exec "$@"`, 'bash', ...program];
     this.#process = spawn(command, rest, {

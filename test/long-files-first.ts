@@ -1,0 +1,25 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What takes longest, the longest first. */
+const LONG = [
+  'faults/kill',
+  'acceptance/random-plans',
+  'simulation/simulation',
+  'acceptance/agents',
+  'actors/equivalence',
+  'store/writer-lock',
+  'events/payload-limits',
+  'faults/io-errors',
+];
+
+/** Begins with the files that take longest, so that no core waits for the last of them alone. */
+export class LongFilesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const index = LONG.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+  return index === -1 ? LONG.length : index;
+}
