@@ -29,7 +29,9 @@ import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
+import { feedbackIndex, feedbackLoops } from './projections/feedback-loops.ts';
 import { openQuestions } from './projections/open-questions.ts';
+import type { Projection } from './projections/projection.ts';
 import { runSummary } from './projections/run-summary.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
@@ -57,6 +59,16 @@ const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;
 
 /** How the parts of a runtime are joined: who is told what, and in which order. */
+/** Views that every runtime has. */
+const SHIPPED: readonly Projection[] = [
+  runSummary,
+  contextView,
+  openQuestions,
+  tightProgress,
+  feedbackLoops,
+  feedbackIndex,
+];
+
 export class Assembly {
   readonly parts: Parts;
   readonly bus: Bus;
@@ -67,10 +79,10 @@ export class Assembly {
   readonly warnings = new Subject<string>();
   readonly faults = new Subject<RuntimeError>();
   readonly progress = new Subject<Progress>();
+  readonly clock: Clock;
   readonly #executors: Executors;
   readonly #timers: Timers;
   readonly #inbox: InboxDrain | undefined;
-  readonly #clock: Clock;
   readonly #files: RunFiles;
   readonly #upcast: (event: RecordedEvent) => RecordedEvent;
   readonly #nextId: () => string;
@@ -81,9 +93,9 @@ export class Assembly {
   constructor(parts: Parts) {
     const { options, limits, registry, log } = parts;
     this.parts = parts;
-    this.#clock = options.clock ?? createSystemClock(parts.lastAtMs);
+    this.clock = options.clock ?? createSystemClock(parts.lastAtMs);
     this.#upcast = createUpcast(registry);
-    this.#nextId = createIds(this.#clock.now());
+    this.#nextId = createIds(this.clock.now());
     this.#logTag = logTag(log.file);
     this.bus = createBus({ onFault: this.onFault });
     this.views = createProjectionEngine({
@@ -93,7 +105,7 @@ export class Assembly {
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [runSummary, contextView, openQuestions, tightProgress, ...(options.projections ?? [])],
+      projections: [...SHIPPED, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });
@@ -109,9 +121,9 @@ export class Assembly {
       warn: this.warn,
     };
     const kernel = createKernel({ registry, limits });
-    this.host = new Host({ log, registry, kernel, clock: this.#clock, ...told }, limits, parts.lastAtMs);
+    this.host = new Host({ log, registry, kernel, clock: this.clock, ...told }, limits, parts.lastAtMs);
     this.#executors = this.#createExecutors();
-    this.#timers = createTimers(this.#clock, ({ actor, timer, generation, openedAt }) =>
+    this.#timers = createTimers(this.clock, ({ actor, timer, generation, openedAt }) =>
       this.#keep({
         kind: 'fired',
         id: this.#nextId(),
@@ -277,7 +289,7 @@ export class Assembly {
   #createExecutors(): Executors {
     const { agents, registry, door, log } = this.parts;
     return createExecutors({
-      clock: this.#clock,
+      clock: this.clock,
       door,
       logTag: this.#logTag,
       find: createAgentFinder(agents, registry),
@@ -322,7 +334,7 @@ export class Assembly {
         if (!isRuntimeError(error, 'DISK_FULL', 'DISK_LOW', 'LOG_WRITE_FAILED', 'LOG_READ_FAILED'))
           throw error;
         this.warn(`A call waits for the disk: ${error.message}`);
-        await new Promise<void>((resolve) => this.#clock.after(waitMs, resolve));
+        await new Promise<void>((resolve) => this.clock.after(waitMs, resolve));
       }
     }
   }
@@ -332,7 +344,7 @@ export class Assembly {
     if (log.file === null) return undefined;
     return createInboxDrain({
       inbox: openInbox(log.file),
-      clock: this.#clock,
+      clock: this.clock,
       findDone: (id) => findDone(log, id),
       execute: (command, { id, by }) => this.execute(command, { id, ...(by !== null && { by }) }, 'inbox'),
       warn: this.warn,

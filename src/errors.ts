@@ -23,6 +23,11 @@ export interface ErrorFields {
   UNKNOWN_QUESTION: { question: string };
   QUESTION_CLOSED: { question: string; outcome: string };
   NOT_PAUSABLE: { run: string };
+  BAD_FEEDBACK: { run: string; problems: readonly string[] };
+  UNKNOWN_LOOP: { loop: string };
+  LOOP_NOT_OPEN: { loop: string; state: string };
+  FEEDBACK_TIMED_OUT: { loop: string; limitMs: number };
+  FEEDBACK_ENDED: { loop: string };
   ANSWER_REFUSED: { agent: string; problem: string };
   PAYLOAD_UNSUPPORTED: { path: string; found: string };
   PAYLOAD_TOO_LARGE: { path: string; what: 'bytes' | 'depth' | 'keys'; limit: number };
@@ -132,6 +137,26 @@ const MESSAGES: {
   NOT_PAUSABLE: ({ run }) => [
     `The run "${run}" cannot be paused or resumed now: its workflow does not take that message.`,
     'Plan runs can be paused while they are open; a machine of your own has to handle run.pause and run.resume.',
+  ],
+  BAD_FEEDBACK: ({ run, problems }) => [
+    `The feedback for the run "${run}" cannot be sent: ${problems.join('; ')}.`,
+    'Correct all of this and send it again; nothing was written.',
+  ],
+  UNKNOWN_LOOP: ({ loop }) => [
+    `There is no feedback loop "${loop}", and none about a requirement of that name.`,
+    'Take the id that `runtime.feedback.trigger` gave, or look it up with `runtime.feedback.loops(run)`.',
+  ],
+  LOOP_NOT_OPEN: ({ loop, state }) => [
+    `The feedback loop "${loop}" does not take that now: it is ${state}.`,
+    'Only a loop that is not resolved can be resolved or escalated; send new feedback to begin its next round.',
+  ],
+  FEEDBACK_TIMED_OUT: ({ loop, limitMs }) => [
+    `The feedback loop "${loop}" was not resolved within ${limitMs} ms.`,
+    'It goes on all the same: wait for it again, or give `timeLimitMs`.',
+  ],
+  FEEDBACK_ENDED: ({ loop }) => [
+    `The run of the feedback loop "${loop}" has ended before the loop was resolved.`,
+    'See `runtime.feedback.loop(id)` for what was said, and the run for why it has ended.',
   ],
   ANSWER_REFUSED: ({ agent, problem }) => [
     `The answer of the agent "${agent}" does not fit its schema: ${problem}.`,

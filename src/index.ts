@@ -6,6 +6,13 @@ export { agent } from './actors/agent.ts';
 export type { Progress } from './actors/call-runner.ts';
 export type { CommandOptions } from './actors/command-options.ts';
 export type { Command } from './actors/commands.ts';
+export type { Escalation } from './actors/escalations.ts';
+export type {
+  FeedbackApi,
+  NotifiedConstraint,
+  TriggeredFeedback,
+  WaitOptions,
+} from './actors/feedback.ts';
 export type { Receipt } from './actors/host.ts';
 export type { CommandOutcome } from './actors/inbox-drain.ts';
 export type { AnswerOptions } from './actors/questions.ts';
@@ -16,20 +23,37 @@ export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from '
 export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
 export { isBlobRef } from './events/blob.ts';
-export { type Delivery, delivery } from './events/delivery.ts';
+export { type Delivery, delivery, type PureFunction } from './events/delivery.ts';
 export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
+export type {
+  DecisionRule,
+  FeedbackDetails,
+  FeedbackOption,
+  FeedbackType,
+  GivenFeedback,
+} from './events/feedback.ts';
 // Values and errors.
 export type { Failure, Json, JsonObject } from './events/json.ts';
 export type { SecretOptions } from './events/redact.ts';
+export type { Severity } from './events/severity.ts';
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
-export { fingerprint, type Issue, type IssueRecord, type Severity } from './machines/issues.ts';
+export type {
+  Comparator,
+  GivenCheck,
+  GivenConsistencyCheck,
+  GivenQualityGate,
+} from './machines/check.ts';
+export { type FeedbackRequest, isFeedbackRequest, type TargetAnswer } from './machines/feedback-work.ts';
+export type { Gap, GapRule } from './machines/gap.ts';
+export { fingerprint, type Issue, type IssueRecord } from './machines/issues.ts';
 export { type GivenLimits, LIMITS, type LimitName, type Limits, type MetLimit } from './machines/limits.ts';
 export type { Gate, GateRule, GivenStep, Plan } from './machines/plan.ts';
 export {
+  type Decision,
   type PersonOptions,
   type PlanRun,
   type PlanRunOptions,
@@ -45,7 +69,8 @@ export {
   type RepeatOutput,
   repeatLoop,
 } from './machines/repeat-loop.ts';
-export type { RunEvent, RunInput, RunOutput } from './machines/run-machine.ts';
+export type { RunEvent, RunInput } from './machines/run-machine.ts';
+export type { RunOutput } from './machines/run-output.ts';
 export {
   type CheckerInput,
   type TightLoop,
@@ -59,6 +84,13 @@ export type { Counter, Migration, Workflow, WorkflowOptions } from './machines/w
 export { workflow } from './machines/workflow.ts';
 export type { Change } from './projections/changes.ts';
 export { type ContextView, contextView } from './projections/context-view.ts';
+export {
+  type FeedbackLoop,
+  type FeedbackResolution,
+  type FeedbackResponse,
+  type FeedbackRound,
+  feedbackLoops,
+} from './projections/feedback-loops.ts';
 export { type OpenQuestion, openQuestions } from './projections/open-questions.ts';
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';

@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { AnyStateMachine, ContextFrom, EventFromLogic, OutputFrom, StateValueFrom } from 'xstate';
 import type { Progress } from './actors/call-runner.ts';
+import type { FeedbackApi } from './actors/feedback.ts';
 import type { Receipt } from './actors/host.ts';
 import type { AnswerOptions } from './actors/questions.ts';
 import type { ReplayReport } from './actors/replay.ts';
@@ -77,6 +78,8 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
   answer(question: Address, option: string | null, options?: AnswerOptions): Promise<Receipt>;
 
   /** Every event, once it is committed, in order. */
+  /** Feedback between the agents of plan runs. */
+  readonly feedback: FeedbackApi;
   readonly events$: Observable<RecordedEvent>;
   /** What agents tell of their work while it is under way. Not in the log. */
   readonly progress$: Observable<Progress>;

@@ -1,6 +1,7 @@
 import type { AnyStateMachine, StateMachine } from 'xstate';
 import type { Agent, AgentFunction } from './actors/agent.ts';
 import type { Clock } from './actors/clock.ts';
+import type { Escalation } from './actors/escalations.ts';
 import type { EncodeLimits } from './events/encode.ts';
 import type { SecretOptions } from './events/redact.ts';
 import type { AgentCallLogic } from './machines/agent-call.ts';
@@ -32,6 +33,10 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly onWarning?: (warning: string) => void;
   /** Told of every question that waits for a person, those that are open already first. It may throw: that is a warning. */
   readonly onQuestion?: (question: OpenQuestion) => void;
+  /** Told of every feedback that its agents could not resolve. It may throw: that is a warning. */
+  readonly onEscalation?: (escalation: Escalation) => void;
+  /** Whether such a feedback is printed on the standard error as well; true unless set. */
+  readonly printEscalations?: boolean;
   /** Do not start agents and timers: to look at a log, or to carry out a command in passing. */
   readonly idle?: boolean;
   /** Another clock than the machine's: for tests and simulations. */

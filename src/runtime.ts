@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import { v7 as uuid } from 'uuid';
 import { isStateMachine } from './actors/actor-logic.ts';
 import { type Agent, type AgentFunction, agent } from './actors/agent.ts';
+import { escalationsIn, escalationText } from './actors/escalations.ts';
+import { createFeedback, type FeedbackApi } from './actors/feedback.ts';
 import { createRegistry } from './actors/registry.ts';
 import { replayLog } from './actors/replay.ts';
 import { toActorState } from './actors/run-handle.ts';
@@ -15,6 +17,7 @@ import type { Address, RecordedEvent } from './events/event.ts';
 import { isReservedType } from './events/vocabulary.ts';
 import { agentActor } from './machines/agent-machine.ts';
 import { contextActor } from './machines/context-machine.ts';
+import { feedbackActor } from './machines/feedback-machine.ts';
 import { questionActor } from './machines/question-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
@@ -48,7 +51,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
-  registry.register([questionActor, contextActor, agentActor]);
+  registry.register([questionActor, contextActor, agentActor, feedbackActor]);
   registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
   const log = options.log ?? (await openOwnLog(options));
@@ -67,11 +70,21 @@ export const createRuntime = async <const Workflows extends Workflow>(
     await assembly.start();
     const runtime = toRuntime(assembly);
     if (options.onQuestion) runtime.questions$.subscribe(options.onQuestion);
+    tellEscalations(options, assembly);
     return runtime;
   } catch (error) {
     await log.close();
     throw error;
   }
+};
+
+const tellEscalations = (
+  { onEscalation, printEscalations = true }: RuntimeOptions<Workflow, unknown>,
+  { bus, onFault }: Assembly,
+): void => {
+  const escalations$ = SafeObservable.over(escalationsIn(bus.events$), onFault);
+  if (printEscalations) escalations$.subscribe((escalation) => console.error(escalationText(escalation)));
+  if (onEscalation) escalations$.subscribe(onEscalation);
 };
 
 /** Absolute, since agents that are told of it may run elsewhere. */
@@ -197,6 +210,7 @@ const toRuntime = (assembly: Assembly): Runtime => {
         },
         { ...(by !== undefined && { by }), ...(id !== undefined && { id }) },
       ),
+    feedback: feedbackOf(assembly),
     events$: bus.events$,
     progress$: SafeObservable.over(assembly.progress, onFault),
     warnings$: SafeObservable.over(assembly.warnings, () => undefined),
@@ -216,6 +230,19 @@ const toRuntime = (assembly: Assembly): Runtime => {
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),
   };
+};
+
+const feedbackOf = (assembly: Assembly): FeedbackApi => {
+  const { bus, views, host, faults, clock, parts } = assembly;
+  return createFeedback({
+    actor: (address) => host.memory.read(address),
+    execute: (command, given) => assembly.execute(command, given),
+    events: ({ run, after }) => parts.log.events({ run, after, limit: Number.POSITIVE_INFINITY }),
+    read: (projection, run) => views.read(projection, run),
+    events$: bus.events$,
+    fault$: faults,
+    clock,
+  });
 };
 
 const deadLetters = async (

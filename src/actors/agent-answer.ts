@@ -4,6 +4,7 @@ import { blobRefsIn, isBlobRef } from '../events/blob.ts';
 import type { Admitted } from '../events/door.ts';
 import { canonicalJson, type Encoded } from '../events/encode.ts';
 import { failureOf } from '../events/failure.ts';
+import { problemsOfReport } from '../events/feedback.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { AGENT } from '../machines/agent-machine.ts';
@@ -34,7 +35,7 @@ export const workOf = (call: OpenCall, input: Json): WorkFields => {
 export const answerOf = async (call: OpenCall, agent: Agent, returned: unknown): Promise<unknown> => {
   const { schema } = agent.options;
   const answer = isAnswer(returned) ? returned.plain() : { output: returned ?? null };
-  const checked = schema ? await check(schema, answer.output) : { value: answer.output };
+  const checked = await checkedAnswer(answer, schema);
   if ('problem' in checked) {
     if (!isWork(call))
       throw new RuntimeError('ANSWER_REFUSED', { agent: call.agent, problem: checked.problem });
@@ -43,6 +44,17 @@ export const answerOf = async (call: OpenCall, agent: Agent, returned: unknown):
   }
   if (isWork(call) || isAnswer(returned)) return { ...answer, output: checked.value };
   return checked.value;
+};
+
+/** An agent that waits for others has no output yet that could fit its schema. */
+const checkedAnswer = async (
+  { output, feedback }: { readonly output: unknown; readonly feedback?: unknown },
+  schema: StandardSchema | undefined,
+): ReturnType<typeof checkAgainst> => {
+  const problems = problemsOfReport(feedback);
+  if (problems.length > 0) return { problem: problems.join('; ') };
+  const isReport = output === null && feedback !== undefined;
+  return schema && !isReport ? check(schema, output) : { value: output };
 };
 
 /** A schema that fails has not let the answer in, which was paid for all the same. */

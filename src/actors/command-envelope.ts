@@ -14,7 +14,7 @@ const USAGE: Readonly<Record<string, readonly [(value: Json | undefined) => bool
   costUsd: [isAmount, 'a number from 0'],
 };
 
-const MEMBERS = ['loopwright', 'output', 'issues', 'usage', 'artifacts'];
+const MEMBERS = ['loopwright', 'output', 'issues', 'usage', 'artifacts', 'feedback'];
 
 export interface EnvelopeDetails {
   /** What is wrong with it; then nothing else of it counts. */
@@ -32,7 +32,7 @@ export const envelopeDetails = (envelope: JsonObject): EnvelopeDetails => {
 };
 
 const problemOf = (envelope: JsonObject): string | undefined => {
-  const { issues, usage, artifacts } = envelope;
+  const { issues, usage, artifacts, feedback } = envelope;
   const unknown = Object.keys(envelope).find((name) => !MEMBERS.includes(name));
   if (unknown !== undefined)
     return `its answer has a member "${unknown}"; known are ${MEMBERS.join(', ')} (put others into "output")`;
@@ -41,6 +41,8 @@ const problemOf = (envelope: JsonObject): string | undefined => {
     return '"issues" of its answer is not a list of objects';
   if (artifacts !== undefined && !isJsonObject(artifacts))
     return '"artifacts" of its answer is not an object';
+  if (feedback !== undefined && !(Array.isArray(feedback) && feedback.every(isJsonObject)))
+    return '"feedback" of its answer is not a list of objects';
   return usage === undefined ? undefined : usageProblem(usage);
 };
 

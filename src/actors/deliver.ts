@@ -272,7 +272,8 @@ const step = (desk: Desk, base: ActorRecord, plan: StepPlan): Delivered => {
   let effects: readonly PreparedEffect[];
   let output: Encoded;
   try {
-    const at = { self: base.address, parent: base.parent, from: row.from, atMs: work.atMs };
+    const { functions = {} } = definition.workflow.options;
+    const at = { self: base.address, parent: base.parent, from: row.from, atMs: work.atMs, functions };
     const stepped = during(at, () => taken(base, plan));
     if (stepped.next === base.snapshot && stepped.requests.length === 0 && !isReservedType(row.type)) {
       return undelivered(desk, base, { to: base.address, row, reason: 'not taken in this state' });

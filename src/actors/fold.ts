@@ -120,7 +120,8 @@ const stepped = (
   { definition, run }: { definition: Definition; run: () => ReturnType<Definition['behavior']['step']> },
 ): ActorRecord => {
   try {
-    const at = { self: base.address, parent: base.parent, from: event.from, atMs: event.atMs };
+    const { functions = {} } = definition.workflow.options;
+    const at = { self: base.address, parent: base.parent, from: event.from, atMs: event.atMs, functions };
     return advance(base, during(at, run), { definition, atMs: event.atMs }).record;
   } catch (error) {
     throw diverged(event, `an error: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,5 +1,6 @@
 import { isRuntimeError, RuntimeError } from '../errors.ts';
 import type { RecordedTurn, RunRecord } from '../events/turn.ts';
+import { createAwake } from './awake.ts';
 import { type ContextPorts, createRunContext } from './run-context.ts';
 import {
   type ActorState,
@@ -97,33 +98,6 @@ export const createRuns = (ports: RunsPorts): Runs => {
     },
   };
 };
-
-/**
- * Keeps the process running while someone waits for a run. A run that waits for a person has nothing else open that would: the
- * answer may come from another process.
- */
-const createAwake = () => {
-  let waiters = 0;
-  let timer: NodeJS.Timeout | undefined;
-  return {
-    async until<Result>(waited: Promise<Result>): Promise<Result> {
-      waiters += 1;
-      timer ??= setInterval(() => undefined, LONG_MS);
-      try {
-        return await waited;
-      } finally {
-        waiters -= 1;
-        if (waiters === 0) {
-          clearInterval(timer);
-          timer = undefined;
-        }
-      }
-    },
-  };
-};
-
-/** The longest that a timer can wait. */
-const LONG_MS = 2 ** 31 - 1;
 
 /** @throws {RuntimeError} NOT_PAUSABLE if its machine does not take the message */
 const tellRun = async (

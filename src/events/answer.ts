@@ -1,3 +1,4 @@
+import type { GivenFeedback } from './feedback.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Usage } from './usage.ts';
 
@@ -8,6 +9,11 @@ export interface AnswerDetails {
   readonly usage?: Usage;
   /** What it made, by name. */
   readonly artifacts?: Readonly<Record<string, Json>>;
+  /**
+   * What it found out that agents before it, or beside it, must deal with. With `null` as the output its step is not done: it
+   * runs again when all of this is resolved.
+   */
+  readonly feedback?: readonly GivenFeedback[];
 }
 
 /** An output and what goes with it. Told from a mere output by what it is, not by how it looks. */
@@ -16,23 +22,26 @@ export class Answer<Output = unknown> {
   readonly issues: readonly JsonObject[] | undefined;
   readonly usage: Usage | undefined;
   readonly artifacts: Readonly<Record<string, Json>> | undefined;
+  readonly feedback: readonly GivenFeedback[] | undefined;
   readonly #isAnswer = true;
 
-  constructor(output: Output, { issues, usage, artifacts }: AnswerDetails) {
+  constructor(output: Output, { issues, usage, artifacts, feedback }: AnswerDetails) {
     this.output = output;
     this.issues = issues;
     this.usage = usage;
     this.artifacts = artifacts;
+    this.feedback = feedback;
   }
 
   /** As a plain object, fit for the log: what was not given is not there at all. */
   plain(): { readonly output: Output } & AnswerDetails {
-    const { output, issues, usage, artifacts } = this;
+    const { output, issues, usage, artifacts, feedback } = this;
     return {
       output,
       ...(issues && { issues }),
       ...(usage && { usage }),
       ...(artifacts && { artifacts }),
+      ...(feedback && { feedback }),
     };
   }
 

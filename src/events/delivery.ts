@@ -1,4 +1,5 @@
 import type { Address } from './event.ts';
+import type { Json } from './json.ts';
 
 /** What a machine may know of the message that it is handling, besides the message itself. */
 export interface Delivery {
@@ -9,10 +10,18 @@ export interface Delivery {
   readonly from: Address | null;
   /** The time of the stimulus: the only clock that a machine may read. */
   readonly atMs: number;
+  /** The functions of its workflow, by name. */
+  readonly functions: Readonly<Record<string, PureFunction>>;
 }
 
+/**
+ * A function of a user's that runs inside of a turn: the same values give the same result, on every replay. It is a part of its
+ * workflow, and a change of it is a new version of that.
+ */
+export type PureFunction = (...values: readonly Json[]) => Json;
+
 /** Outside of a turn (a live actor, a test of a machine alone) there is no address and no time. */
-const NOWHERE: Delivery = { self: '', parent: null, from: null, atMs: 0 };
+const NOWHERE: Delivery = { self: '', parent: null, from: null, atMs: 0, functions: {} };
 
 let current = NOWHERE;
 

@@ -314,6 +314,7 @@ const agentMachine = setupAgent.createMachine({
           },
           options: person?.options ?? [],
           isFree: person?.isFree ?? true,
+          ...current?.request.question,
           levels: person?.levels ?? [],
           onExpiry: 'stop' as const,
         }),

@@ -16,6 +16,8 @@ export interface WorkRequest {
   readonly context: Json;
   /** What all its attempts together may use. */
   readonly budget: Budget;
+  /** What a person is asked, if it is not the same as always. */
+  readonly question?: Pick<QuestionInput, 'text' | 'options' | 'isFree'>;
 }
 
 /** Types keep other values out; a message of some other actor is not kept by them. */
@@ -46,6 +48,7 @@ export interface Envelope {
   readonly issues?: Json;
   readonly usage?: Usage;
   readonly artifacts?: Json;
+  readonly feedback?: Json;
   readonly refused?: string;
   /** The beginning and the end of its text, if the text is so large that the log keeps it elsewhere. */
   readonly excerpt?: string;
@@ -115,11 +118,13 @@ export const answerOf = ({
   output,
   issues,
   artifacts,
+  feedback,
   excerpt,
 }: Envelope): Omit<Envelope, 'refused' | 'usage'> => ({
   output,
   ...(issues === undefined ? {} : { issues }),
   ...(artifacts === undefined ? {} : { artifacts }),
+  ...(feedback === undefined ? {} : { feedback }),
   ...(excerpt === undefined ? {} : { excerpt }),
 });
 

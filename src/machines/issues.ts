@@ -1,10 +1,6 @@
 import { type BlobRef, hashText, isBlobRef } from '../events/blob.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
-
-/** How grave a finding is. Blocking and critical ones block a gate. */
-export type Severity = 'blocking' | 'critical' | 'high' | 'medium' | 'low';
-
-const SEVERITIES: readonly Severity[] = ['blocking', 'critical', 'high', 'medium', 'low'];
+import { isGrave, SEVERITIES, type Severity } from '../events/severity.ts';
 
 /** One finding. */
 export interface Issue {
@@ -152,8 +148,7 @@ export const rejectIssue = (registry: IssueRegistry, print: string, note: string
 export const standing = (registry: IssueRegistry, issues: readonly Issue[]): readonly Issue[] =>
   issues.filter(({ fingerprint: print }) => rejectionOf(registry, print) === undefined);
 
-export const isBlocking = ({ severity }: Pick<Issue, 'severity'>): boolean =>
-  severity === 'blocking' || severity === 'critical';
+export const isBlocking = ({ severity }: Pick<Issue, 'severity'>): boolean => isGrave(severity);
 
 /** What became of an artifact that was made again: compared with all that its step made before, the last one last. */
 export const compareArtifact = (

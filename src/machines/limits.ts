@@ -20,6 +20,8 @@ export const LIMITS = {
   unchanged: { usual: 1, counts: 'corrections that left the artifact as it was' },
   /** How often a corrected step may give what it gave some time before. */
   oscillations: { usual: 1, counts: 'corrections that brought an earlier artifact back' },
+  /** How often the same agent may send feedback to the same other about the same subject. */
+  rounds: { usual: 3, counts: 'rounds of one source, target and subject' },
   /** How many feedbacks a run may send back. */
   feedbacks: { usual: 20, counts: 'feedbacks in the run' },
   /** How many calls of agents a run may make, retries included. */

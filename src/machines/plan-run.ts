@@ -1,6 +1,10 @@
 import { RuntimeError } from '../errors.ts';
+import { readPath } from '../events/context-path.ts';
+import type { PureFunction } from '../events/delivery.ts';
 import type { Json } from '../events/json.ts';
 import { AGENT_DEFAULTS, type AgentSettings, type PersonSettings } from './agent-work.ts';
+import type { GivenCheck } from './check.ts';
+import type { GapRule } from './gap.ts';
 import { fixLimits, type GivenLimits } from './limits.ts';
 import { fixPlan, type GivenStep, type Plan, workersOf } from './plan.ts';
 import type { QuestionLevel } from './question-machine.ts';
@@ -15,6 +19,22 @@ export interface StepInput {
   readonly with: Json;
   /** What the steps that it needs have made. */
   readonly inputs: Readonly<Record<string, Json>>;
+  /** What was decided about feedback that this step sent, or was told of, oldest first. */
+  readonly decisions?: readonly Decision[];
+}
+
+/** How a feedback was resolved, for those who work on. */
+export interface Decision {
+  readonly loop: string;
+  readonly type: string;
+  /** The requirement, or what else it was about. */
+  readonly subject: string;
+  readonly description: string;
+  /** The option that was chosen; null for a fix, or a value of somebody's own. */
+  readonly decision: string | null;
+  readonly value: Json;
+  readonly note: string | null;
+  readonly by: readonly string[];
 }
 
 /** How an agent is called in a run. */
@@ -28,6 +48,12 @@ export interface PersonOptions extends Partial<PersonSettings> {
 export interface PlanRunOptions<Steps extends readonly GivenStep[], Person extends string>
   extends Pick<WorkflowOptions<typeof runMachine>, 'version' | 'turnsMax'> {
   readonly steps: Steps;
+  /** What must hold between results, or of one: consistency rules and quality gates. */
+  readonly checks?: readonly GivenCheck[];
+  /** Where requirements and implementation are, for feedback that something is missing. */
+  readonly gap?: GapRule;
+  /** Functions that checks call by name: pure, since they run again on every replay. A change of one is a new version of the plan. */
+  readonly functions?: Readonly<Record<string, PureFunction>>;
   readonly limits?: GivenLimits;
   /** What happens at a limit, or when a step has failed for good: a person is asked (default), or the run ends. */
   readonly onLimit?: 'ask' | 'stop';
@@ -80,7 +106,9 @@ export const planRun = <
     onExpiry = 'stop',
   } = options;
   const { version, turnsMax } = options;
-  const plan = fixPlan(steps);
+  const { checks = [], gap, functions = {} } = options;
+  checkFunctions(checks, gap, functions);
+  const plan = { ...fixPlan(steps, checks), ...(gap && { gap: checkedGap(gap) }) };
   const fixed: Omit<RunInput, 'task'> = {
     plan,
     limits: fixLimits(limits),
@@ -94,6 +122,7 @@ export const planRun = <
   return workflow(name, runMachine, {
     ...(version !== undefined && { version }),
     ...(turnsMax !== undefined && { turnsMax }),
+    functions,
     counters: {
       feedbacks: {
         value: ({ feedbacks }) => feedbacks,
@@ -104,6 +133,30 @@ export const planRun = <
     // The door refuses a task that is not JSON.
     prepare: (task) => ({ task: (task ?? null) as Json, ...fixed }),
   }) as unknown as PlanRun<Name, Exclude<RolesOf<Steps[number]>, Person>>;
+};
+
+const checkFunctions = (
+  checks: readonly GivenCheck[],
+  gap: GapRule | undefined,
+  functions: Readonly<Record<string, PureFunction>>,
+): void => {
+  const named = [
+    ...checks.flatMap(({ id, by }) =>
+      typeof by === 'object' && 'function' in by ? [[`check "${id}"`, by.function]] : [],
+    ),
+    ...(gap?.function === undefined ? [] : [['the gap', gap.function]]),
+  ];
+  const problems = named
+    .filter(([, name = '']) => !Object.hasOwn(functions, name))
+    .map(([place, name]) => `${place} calls the function "${name}", which is not among \`functions\``);
+  if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
+};
+
+/** A path that cannot be read would stop the run when it is needed. */
+const checkedGap = (gap: GapRule): GapRule => {
+  readPath(gap.requirements);
+  readPath(gap.implementation);
+  return gap;
 };
 
 /** Types keep other values out; options that are read from a file are not kept by them. */

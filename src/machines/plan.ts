@@ -3,6 +3,8 @@ import { hashText } from '../events/blob.ts';
 import { readPath } from '../events/context-path.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Json, JsonObject } from '../events/json.ts';
+import { type Check, type CheckStep, fixCheck, type GivenCheck, problemsOfCheck, stepIn } from './check.ts';
+import type { GapRule } from './gap.ts';
 
 /** When a gate with several reviewers passes. All rules count against those that are declared: an absent one has not approved. */
 export type GateRule =
@@ -27,11 +29,13 @@ export interface NestedRun {
   readonly input: JsonObject;
 }
 
-/** A unit of a run, worked by one agent, by the reviewers of a gate, or by a run of its own. */
+/** A unit of a run, worked by one agent, by the reviewers of a gate, by a run of its own, or by comparing what others made. */
 export interface Step {
   readonly id: string;
   readonly agent: string | null;
   readonly gate: Gate | null;
+  /** What it compares, if it is a check. */
+  readonly check: Check | null;
   /** A plan that is run as this step, within what is left of the budget of this one. */
   readonly nested: NestedRun | null;
   /** Steps, or groups of steps, whose results it needs. */
@@ -46,10 +50,12 @@ export interface Step {
 
 export interface Plan {
   readonly steps: readonly Step[];
+  /** How what was asked for is compared with what was made. */
+  readonly gap?: GapRule;
 }
 
 /** A step as a user writes it. */
-export interface GivenStep extends Partial<Omit<Step, 'gate' | 'nested'>> {
+export interface GivenStep extends Partial<Omit<Step, 'gate' | 'check' | 'nested'>> {
   readonly id: string;
   /** What `planRun` gave: it must be registered too. */
   readonly run?: {
@@ -64,9 +70,14 @@ export interface GivenStep extends Partial<Omit<Step, 'gate' | 'nested'>> {
  *
  * @throws {RuntimeError} BAD_PLAN with everything that is wrong with it
  */
-export const fixPlan = (given: readonly GivenStep[]): Plan => {
-  const steps = given.map(fixStep);
-  const problems = problemsOf(steps);
+export const fixPlan = (given: readonly GivenStep[], checks: readonly GivenCheck[] = []): Plan => {
+  const plain = given.map(fixStep);
+  const fixed = checks.map(fixCheck);
+  const steps = withChecks(plain, fixed);
+  const problems = [
+    ...problemsOf(steps),
+    ...fixed.flatMap((check) => problemsOfCheckIn({ steps: plain }, check)),
+  ];
   if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
   return { steps };
 };
@@ -76,12 +87,52 @@ const fixStep = ({ id, agent, gate, run, needs, group, with: given, reads }: Giv
   agent: agent ?? (gate || run ? null : id),
   // A plan run prepares nothing but its input; the task is given when the step begins.
   nested: run ? { workflow: run.name, input: (run.options.prepare?.(null) ?? {}) as JsonObject } : null,
+  check: null,
   gate: gate ? { reviewers: gate.reviewers, rule: gate.rule ?? 'all', corrects: gate.corrects } : null,
   needs: needs ?? [],
   group: group ?? null,
   with: given ?? null,
   reads: reads ?? [],
 });
+
+/** A check comes after what it compares. Whoever needs that, or what it may have corrected, needs the check too. */
+const withChecks = (plain: readonly Step[], checks: readonly CheckStep[]): readonly Step[] => {
+  let steps = plain;
+  for (const { id, check, after } of checks) {
+    const sides = plain.filter((step) => check.paths.some((path) => stepIn(path) === step.id));
+    const needs = after ?? sides.map((step) => step.group ?? step.id);
+    const { by } = check;
+    const step: Step = {
+      ...fixStep({ id, needs: [...new Set(needs)], reads: check.paths }),
+      agent: typeof by === 'object' && 'agent' in by ? by.agent : null,
+      check,
+    };
+    const earlier = before({ steps: plain }, step);
+    const guarded = plain.filter(
+      (each) => sides.includes(each) || (each.agent !== null && check.targets.includes(each.agent)),
+    );
+    const waits = ({ id: other, needs: its }: Step): boolean =>
+      !earlier.has(other) &&
+      guarded.some((each) => its.includes(each.id) || (each.group !== null && its.includes(each.group)));
+    steps = [...steps.map((each) => (waits(each) ? { ...each, needs: [...each.needs, id] } : each)), step];
+  }
+  return steps;
+};
+
+const problemsOfCheckIn = ({ steps }: Plan, given: CheckStep): string[] => {
+  const place = `check "${given.id}"`;
+  const strangers = given.check.targets.filter((role) => !steps.some(({ agent }) => agent === role));
+  const sides = given.check.paths.filter((path) => !steps.some(({ id }) => id === stepIn(path)));
+  return [
+    ...problemsOfCheck(given).map((problem) => `${place}: ${problem}`),
+    ...strangers.map((role) => `${place}: no step is of the agent "${role}"`),
+    ...(given.after === null
+      ? sides.map(
+          (path) => `${place}: "${path}" is not in the output of a step: say \`after\` which it is made`,
+        )
+      : []),
+  ];
+};
 
 /** Part of addresses and of paths in the context: so no names that every object has. */
 const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$/;
@@ -91,7 +142,7 @@ const problemsOf = (steps: readonly Step[]): string[] => {
   const ids = steps.map(({ id }) => id);
   const groups = new Set(steps.flatMap(({ group }) => group ?? []));
   const problems: string[] = steps.length === 0 ? ['it has no steps'] : [];
-  for (const [index, { id, agent, gate, nested, needs, group, reads }] of steps.entries()) {
+  for (const [index, { id, agent, gate, nested, check, needs, group, reads }] of steps.entries()) {
     const place = `step "${id}"`;
     if (!isId(id)) problems.push(`${place}: an id is of letters, digits, "_", ".", ":" and "-"`);
     if (ids.indexOf(id) !== index) problems.push(`${place} is there twice`);
@@ -103,6 +154,7 @@ const problemsOf = (steps: readonly Step[]): string[] => {
     for (const need of needs)
       if (!ids.includes(need) && !groups.has(need))
         problems.push(`${place} needs "${need}", which is neither a step nor a group`);
+    if (check && needs.length === 0) problems.push(`${place} compares nothing that a step makes`);
     if (group !== null && needs.includes(group)) problems.push(`${place} needs its own group`);
     for (const role of [...(gate?.reviewers ?? []), ...(agent === null ? [] : [agent])])
       if (!isId(role)) problems.push(`${place}: "${role}" cannot be the name of an agent`);
@@ -153,7 +205,7 @@ const problemsOfCorrections = (plan: Plan): string[] =>
   });
 
 /** All steps that one depends on, however far back. */
-const before = (plan: Plan, step: Step): ReadonlySet<string> => {
+export const before = (plan: Plan, step: Step): ReadonlySet<string> => {
   const found = new Set<string>();
   const walk = (from: Step): void => {
     for (const need of needsOf(plan, from)) {
@@ -169,6 +221,10 @@ const before = (plan: Plan, step: Step): ReadonlySet<string> => {
 /** The steps whose results a step needs, in the order of the plan. */
 export const needsOf = ({ steps }: Plan, { needs }: Step): readonly Step[] =>
   steps.filter(({ id, group }) => needs.includes(id) || (group !== null && needs.includes(group)));
+
+/** All steps that depend on one of these, however far on. */
+export const after = (plan: Plan, ids: readonly string[]): ReadonlySet<string> =>
+  new Set(plan.steps.filter((step) => ids.some((id) => before(plan, step).has(id))).map(({ id }) => id));
 
 /** The agents of a step. */
 export const workersOf = ({ agent, gate }: Step): readonly string[] =>

@@ -17,7 +17,8 @@ import { budgetLeft, fixLimits, type GivenLimits, type Limits, type MetLimit, me
 import { checkedSettings, type RoleOptions } from './plan-run.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, morePasses, questionFor, raised, verdictOf } from './run-decisions.ts';
-import { agentId, haltOf, type RunMessage } from './run-rules.ts';
+import { haltOf } from './run-halts.ts';
+import { agentId, type RunMessage } from './run-messages.ts';
 import type { Halt } from './run-state.ts';
 import { saysDone } from './tight-results.ts';
 import { type Workflow, type WorkflowOptions, workflow } from './workflow.ts';

@@ -4,7 +4,8 @@ import { judge } from './gates.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
 import type { Gate, Step } from './plan.ts';
 import type { QuestionInput, QuestionOption, QuestionOutput } from './question-machine.ts';
-import { type Outcome, type RunMessage, sendBack } from './run-rules.ts';
+import { type Outcome, type RunMessage } from './run-messages.ts';
+import { sendBack } from './run-rules.ts';
 import { type RunState, stepOf } from './run-state.ts';
 
 /** How many more passes a person allows who says no number. */

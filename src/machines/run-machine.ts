@@ -2,31 +2,27 @@ import { assign, enqueueActions, setup } from 'xstate';
 import { delivery } from '../events/delivery.ts';
 import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
-import { NOTHING_SPENT, type Spent } from '../events/usage.ts';
+import { NOTHING_SPENT } from '../events/usage.ts';
 import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply, AgentSettings } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
-import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
-import type { Limits, MetLimit } from './limits.ts';
+import { isKnown, rejectIssue } from './issues.ts';
+import type { Limits } from './limits.ts';
+import { settleLoops } from './loop-effects.ts';
+import { isReasonOfLoop } from './loop-state.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
+import { CHECKER } from './run-checks.ts';
 import { applyDecision, isContinuing, questionFor, verdictOf } from './run-decisions.ts';
+import { dispatch, requestOf, withdrawAll } from './run-dispatch.ts';
+import { halted, haltOf } from './run-halts.ts';
+import { heard, type LoopEvent, loopOf } from './run-loop-events.ts';
+import { holdLoops, noteGap } from './run-loops.ts';
+import { CONTEXT_ID, chain, type RunMessage, toLoop } from './run-messages.ts';
+import { finals, outputOf, type RunOutput } from './run-output.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
-import {
-  agentId,
-  CONTEXT_ID,
-  dispatch,
-  halted,
-  haltOf,
-  type NestedEnd,
-  type Outcome,
-  type RunMessage,
-  record,
-  replyOf,
-  requestOf,
-  rerun,
-  withdrawAll,
-} from './run-rules.ts';
+import { isClosed, isIdle, nestedRuns, placeOf, recorded, waitsForLoops } from './run-replies.ts';
+import { type NestedEnd, recordCheck, rerun } from './run-rules.ts';
 import { isComplete, isFinished, openRequests, type RunState } from './run-state.ts';
 
 /** What a plan run is started with, as the log keeps it: plan and limits are fixed by it. */
@@ -43,22 +39,9 @@ export interface RunInput {
   readonly roles: Readonly<Record<string, AgentSettings>>;
 }
 
-/** What a plan run gives at its end. */
-export interface RunOutput {
-  readonly verdict: Verdict;
-  readonly outputs: Readonly<Record<string, Json>>;
-  /** Hash of what each step made. */
-  readonly artifacts: Readonly<Record<string, string>>;
-  readonly reason: string | null;
-  readonly limit: MetLimit | null;
-  /** What was open when a person took the result as it is. */
-  readonly debt: readonly IssueRecord[];
-  readonly spent: Spent;
-  readonly decidedBy: string | null;
-}
-
 export type RunEvent =
   | AgentReply
+  | LoopEvent
   /** A nested run has ended. */
   | ({ type: 'run.ended' } & NestedEnd)
   /** A nested run waits for a person, or does so no longer. */
@@ -85,25 +68,13 @@ const initialState = (input: RunInput): RunState => ({
   waiting: [],
   halt: null,
   debt: [],
+  loops: {},
+  rounds: {},
   decidedBy: null,
 });
 
-/** Only the agent itself may speak for it: from outside, an answer could be forged. */
-const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: boolean }): boolean => {
-  const { from, self } = delivery();
-  // A run of a step that is begun again has another number behind its address.
-  if (isNested) return from === `${self}/${role}` || from?.startsWith(`${self}/${role}~`) === true;
-  return from === `${self}/${agentId(role)}`;
-};
-
 /** Who sends a message from outside. */
 const HOST = 'host';
-
-const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
-
-/** The runs of steps that are under way. */
-const nestedRuns = (state: RunState): readonly string[] =>
-  openRequests(state).flatMap(({ role, isNested }) => (isNested ? role : []));
 
 const setupRun = setup({
   types: {
@@ -120,25 +91,37 @@ const setupRun = setup({
       enqueue.emit(startActor({ id: CONTEXT_ID, machine: CONTEXT, input: null }));
     }),
     dispatch: enqueueActions(({ context, enqueue }) => {
-      apply(enqueue, dispatch(context));
+      apply(enqueue, chain(dispatch(context), settleLoops));
     }),
     record: enqueueActions(({ context, event, enqueue }) => {
-      apply(enqueue, recorded(context, event));
+      apply(enqueue, chain(recorded(context, event), settleLoops));
     }),
     request: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'context.values') return;
+      const gap = noteGap(context, event);
+      if (gap) return apply(enqueue, gap);
       const open = openRequests(context).find(
         ({ request, role }) => request === event.request && role === event.role,
       );
       const step = context.plan.steps.find(({ id }) => id === open?.step);
-      if (open && step)
+      if (open?.role === CHECKER && step)
+        apply(enqueue, chain(recordCheck(context, step, event.values), dispatch, settleLoops));
+      else if (open && step)
         enqueue.emit(requestOf(context, step, { role: open.role, id: open.request, context: event.values }));
     }),
     pause: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type === 'run.pause') apply(enqueue, paused(context, event.reason, nestedRuns(context)));
+      if (event.type === 'run.pause')
+        apply(enqueue, holdLoops(context, paused(context, event.reason, nestedRuns(context))));
     }),
     resume: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type === 'run.resume') apply(enqueue, resumed(context, event.reason, nestedRuns(context)));
+      if (event.type === 'run.resume')
+        apply(enqueue, holdLoops(context, resumed(context, event.reason, nestedRuns(context))));
+    }),
+    hear: enqueueActions(({ context, event, enqueue }) => {
+      apply(enqueue, chain(heard(context, event as LoopEvent), settleLoops));
+    }),
+    closeLoops: enqueueActions(({ context, enqueue }) => {
+      for (const id of Object.keys(context.loops)) enqueue.emit(toLoop(id, { type: 'workflow.complete' }));
     }),
     rerun: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'step.rerun') return;
@@ -184,13 +167,24 @@ const setupRun = setup({
     isFromContext: ({ event }) =>
       event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
     isComplete: ({ context }) => context.halt === null && isComplete(context),
+    isOfLoop: ({ context }) => loopOf(context) !== undefined,
+    isTrigger: ({ event }) => event.type === 'feedback.trigger' && typeof event.source === 'string',
+    isCancelledByLoop: ({ context, event }) =>
+      event.type === 'loop.over' && event.isCancel && loopOf(context) !== undefined,
+    isClosedWithDebt: ({ context }) => isClosed(context) && context.debt.length > 0,
+    isClosed: ({ context }) => isClosed(context),
+    isUnpaused: ({ context }) => context.pauseReasons.length === 0,
+    waitsForLoops: ({ context }) => waitsForLoops(context),
+    waitsNoMore: ({ context }) => !waitsForLoops(context),
     /** Whoever sends it from outside may leave it out, and then nobody could take it back. */
-    hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
+    hasText: ({ event }) =>
+      event.type === 'run.pause' && typeof event.reason === 'string' && !isReasonOfLoop(event.reason),
     isPaused: ({ context }) => context.pauseReasons.length > 0,
-    isLastReason: ({ context, event }) =>
-      event.type === 'run.resume' && resumed(context, event.reason).state.pauseReasons.length === 0,
+    /** What a loop has paused for ends with the loop. */
     hasReason: ({ context, event }) =>
-      event.type === 'run.resume' && context.pauseReasons.includes(event.reason),
+      event.type === 'run.resume' &&
+      context.pauseReasons.includes(event.reason) &&
+      !isReasonOfLoop(event.reason),
     isFinished: ({ context, event }) =>
       event.type === 'step.rerun' && Array.isArray(event.issues) && isFinished(context, event.step),
     isKnownIssue: ({ context, event }) =>
@@ -218,21 +212,21 @@ const setupRun = setup({
   },
 });
 
-/** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
-const placeOf = (state: RunState, event: RunEvent) => {
-  if (event.type === 'run.ended' || event.type === 'run.waits')
-    return openRequests(state).find((open) => open.isNested && isFrom(open));
-  if (event.type !== 'agent.done' && event.type !== 'agent.failed') return undefined;
-  return openRequests(state).find((open) => open.request === event.request && isFrom(open));
-};
+const fromLoops = {
+  'loop.apply': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.validate': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.resolved': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.escalated': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.retry': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.spent': { guard: 'isOfLoop', actions: 'hear' },
+  'feedback.trigger': { guard: 'isTrigger', actions: 'hear' },
+} as const;
 
-const recorded = (state: RunState, event: RunEvent): Outcome => {
-  const place = placeOf(state, event);
-  if (place && event.type === 'run.ended') return record(state, replyOf(place.request, event), place);
-  if (place && (event.type === 'agent.done' || event.type === 'agent.failed'))
-    return record(state, event, place);
-  return { state, messages: [] };
-};
+/** The same where work goes on: what has changed may let steps begin. */
+const thenWork = <On extends Readonly<Record<string, object>>>(on: On) =>
+  Object.fromEntries(Object.entries(on).map(([type, does]) => [type, { ...does, target: '.working' }])) as {
+    readonly [Type in keyof On]: On[Type] & { readonly target: '.working' };
+  };
 
 /** While nothing new may begin, what comes in is noted all the same. */
 const notes = {
@@ -241,6 +235,7 @@ const notes = {
   'run.ended': { guard: 'isAwaited', actions: 'record' },
   'run.waits': { guard: 'isAwaited', actions: 'noteWaits' },
   'step.rerun': { guard: 'isFinished', actions: 'rerun' },
+  ...fromLoops,
 } as const;
 
 /** Whoever waits for a nested run that waits for a person, waits for that person. */
@@ -251,32 +246,6 @@ const tellsParent = {
 
 /** More time than at first is counted where something may go on: not while a person is asked whether it may. */
 const untilDeadline = { deadline: { target: 'working', actions: 'timeIsUp' } } as const;
-
-const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
-  verdict,
-  outputs: Object.fromEntries(Object.entries(context.steps).map(([id, { output }]) => [id, output])),
-  artifacts: Object.fromEntries(
-    Object.entries(context.steps).flatMap(([id, { hash }]) => (hash === null ? [] : [[id, hash]])),
-  ),
-  reason: context.halt?.reason ?? null,
-  limit: context.halt?.met ?? null,
-  debt: context.debt,
-  spent: context.spent,
-  decidedBy: context.decidedBy,
-});
-
-/** A nested run tells its parent; the root of a run has none. */
-const final = <Name extends Verdict>(verdict: Name) =>
-  ({ type: 'final', output: verdict, entry: { type: 'tellParent', params: verdict } }) as const;
-
-const finals = {
-  verified: final('verified'),
-  accepted: final('accepted'),
-  exhausted: final('exhausted'),
-  stalled: final('stalled'),
-  cancelled: final('cancelled'),
-  failed: final('failed'),
-};
 
 export const runMachine = setupRun.createMachine({
   id: 'run',
@@ -298,6 +267,11 @@ export const runMachine = setupRun.createMachine({
     'context.values': { guard: 'isFromContext', actions: 'request' },
     'step.rerun': { guard: 'isFinished', target: '.working', actions: 'rerun' },
     'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
+    ...thenWork(fromLoops),
+    'loop.over': [
+      { guard: 'isCancelledByLoop', target: '.cancelled' },
+      { guard: 'isOfLoop', target: '.stopping', actions: 'hear' },
+    ],
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
   },
   states: {
@@ -305,7 +279,7 @@ export const runMachine = setupRun.createMachine({
       entry: 'dispatch',
       after: untilDeadline,
       always: [
-        { guard: 'isComplete', target: 'verified' },
+        { guard: 'isComplete', target: 'closing' },
         { guard: 'asks', target: 'asking' },
         { guard: 'stops', target: 'stopping' },
         { guard: 'isPaused', target: 'paused' },
@@ -319,11 +293,36 @@ export const runMachine = setupRun.createMachine({
       on: {
         ...notes,
         'run.pause': { guard: 'hasText', actions: 'pause' },
-        'run.resume': [
-          { guard: 'isLastReason', target: 'working', actions: 'resume' },
-          { guard: 'hasReason', actions: 'resume' },
-        ],
+        'run.resume': { guard: 'hasReason', actions: 'resume' },
       },
+      always: [
+        { guard: 'isUnpaused', target: 'working' },
+        { guard: 'waitsForLoops', target: 'escalated' },
+      ],
+    },
+    /** All that is open is a feedback that a person has to resolve. */
+    escalated: {
+      tags: WAITING_TAG,
+      ...tellsParent,
+      after: untilDeadline,
+      on: {
+        ...notes,
+        'run.pause': { guard: 'hasText', actions: 'pause' },
+        'run.resume': { guard: 'hasReason', actions: 'resume' },
+      },
+      always: [
+        { guard: 'isUnpaused', target: 'working' },
+        { guard: 'waitsNoMore', target: 'paused' },
+      ],
+    },
+    /** All is done: the loops are told. */
+    closing: {
+      entry: 'closeLoops',
+      on: { 'loop.idle': { guard: 'isOfLoop', actions: 'hear' } },
+      always: [
+        { guard: 'isClosedWithDebt', target: 'accepted' },
+        { guard: 'isClosed', target: 'verified' },
+      ],
     },
     asking: {
       tags: WAITING_TAG,

@@ -1,4 +1,4 @@
-import { agentId, type RunMessage } from './run-rules.ts';
+import { agentId, type RunMessage } from './run-messages.ts';
 
 /** What of a loop a pause concerns. */
 interface Pausable {

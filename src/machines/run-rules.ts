@@ -1,126 +1,19 @@
+import { feedbackIn } from '../events/feedback.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { addSpent, type Spent } from '../events/usage.ts';
-import { startActor, stopActor } from '../events/vocabulary.ts';
-import { AGENT } from './agent-machine.ts';
-import { type AgentReply, NO_BUDGET, type WorkRequest } from './agent-work.ts';
+import { type AgentReply, NO_BUDGET } from './agent-work.ts';
+import { feedbackOfCheck, ORCHESTRATOR, type Origin } from './fix-feedback.ts';
 import { judge } from './gates.ts';
 import { compareArtifact, noteIssues } from './issues.ts';
-import { budgetLeft, type LimitName, type Limits, type MetLimit, metLimit, nestedLimits } from './limits.ts';
-import { hashOf, type NestedRun, type Step, workersOf } from './plan.ts';
-import {
-  type Halt,
-  inputOf,
-  keyOf,
-  openRequests,
-  type RunState,
-  readySteps,
-  type StepAnswer,
-  stepOf,
-  withStep,
-} from './run-state.ts';
-
-/** What a run says: to its agents, to its context, or, without a receiver, for the record. */
-export type RunMessage = { readonly type: string; readonly to?: string } & Readonly<Record<string, Json>>;
-
-/** What a rule makes of a run. Rules are pure: the machine applies what they give. */
-export interface Outcome {
-  readonly state: RunState;
-  readonly messages: readonly RunMessage[];
-}
-
-export const agentId = (role: string): string => `agent:${role}`;
-/** What the run of a step is called among the children of its run, and among the workers of its step. */
-const nestedId = (step: string): string => `run:${step}`;
-export const CONTEXT_ID = 'context';
-
-/** Starts every step that can run, unless something holds the run back. */
-export const dispatch = (state: RunState): Outcome => {
-  if (state.halt || state.pauseReasons.length > 0) return { state, messages: [] };
-  let next = state;
-  const messages: RunMessage[] = [];
-  for (const step of readySteps(state)) {
-    const met = metLimit(next.limits, {
-      calls: { used: next.spent.calls },
-      costUsd: { used: next.spent.costUsd },
-      tokens: { used: next.spent.tokens },
-    });
-    if (met) return halted(next, messages, haltOf(met, step.id));
-    const begun = begin(next, step);
-    next = begun.state;
-    messages.push(...begun.messages);
-  }
-  return { state: next, messages };
-};
-
-const begin = (state: RunState, step: Step): Outcome => {
-  const before = stepOf(state, step.id);
-  const id = `${step.id}.${before.runs + 1}`;
-  const workers = step.nested ? [nestedId(step.id)] : workersOf(step);
-  const begun = withStep(state, step.id, {
-    status: 'working',
-    key: keyOf(state, step),
-    runs: before.runs + 1,
-    pending: Object.fromEntries(workers.map((role) => [role, id])),
-    answers: {},
-    failures: {},
-    seen: before.feedback.length,
-    // A run that failed or was taken back has made nothing: what stood before it is in the history already.
-    history:
-      before.status === 'done'
-        ? [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.heeded) }]
-        : before.history,
-  });
-  if (step.nested) {
-    const waiting = state.waiting.filter((each) => each !== step.id);
-    return { state: { ...begun, waiting }, messages: [startNested(begun, step, step.nested)] };
-  }
-  const missing = workers.filter((role) => !state.started.includes(role));
-  const messages = workers.map((role) =>
-    step.reads.length === 0
-      ? requestOf(begun, step, { role, id, context: null })
-      : { type: 'context.get', to: `./${CONTEXT_ID}`, request: id, role, paths: step.reads },
-  );
-  return {
-    state: { ...begun, started: [...state.started, ...missing] },
-    messages: [...missing.map((role) => startAgent(state, role)), ...messages],
-  };
-};
-
-/** A run of its own, which has no more than what is left of this one's budget. */
-const startNested = (state: RunState, step: Step, { workflow, input }: NestedRun): RunMessage => {
-  const cap = budgetLeft(state.limits, state.spent);
-  const limits = nestedLimits(input['limits'] as unknown as Limits, cap); // fixLimits made them
-  const { feedback, history } = stepOf(state, step.id);
-  const task = { input: inputOf(state, step), feedback, history } as unknown as Json;
-  return startActor({
-    id: nestedId(step.id),
-    machine: workflow,
-    input: { ...input, limits: { ...limits }, cap: { ...cap }, task },
-  });
-};
-
-const startAgent = ({ roles }: RunState, role: string): RunMessage =>
-  startActor({ id: agentId(role), machine: AGENT, input: roles[role] as unknown as Json });
-
-/** The request to an agent, once what it may know of the context is at hand. */
-export const requestOf = (
-  state: RunState,
-  step: Step,
-  { role, id, context }: { readonly role: string; readonly id: string; readonly context: Json },
-): RunMessage => {
-  const { feedback, history } = stepOf(state, step.id);
-  const request: WorkRequest = {
-    id,
-    input: inputOf(state, step),
-    // They are JSON: what they are made of came through the door.
-    feedback: feedback as unknown as Json[],
-    history: history as unknown as Json[],
-    context,
-    budget: budgetLeft(state.limits, state.spent),
-  };
-  return { type: 'agent.request', to: `./${agentId(role)}`, request: request as unknown as Json };
-};
+import { type MetLimit, metLimit } from './limits.ts';
+import { failLoops, noteStep } from './loop-effects.ts';
+import { hashOf, type Step, workersOf } from './plan.ts';
+import { evaluate, type Finding, findingIn } from './run-checks.ts';
+import { halted, haltOf } from './run-halts.ts';
+import { openLoop } from './run-loops.ts';
+import { CONTEXT_ID, chain, nestedId, type Outcome, type RunMessage } from './run-messages.ts';
+import { type Halt, type RunState, type StepAnswer, stepOf, withStep } from './run-state.ts';
 
 /** Takes a reply in, and ends its step if it was the last one that the step waited for. */
 export const record = (
@@ -137,8 +30,93 @@ export const record = (
       : { failures: { ...before.failures, [role]: reply.failure } }),
   });
   const step = noted.plan.steps.find((each) => each.id === id);
-  if (!step || Object.keys(pending).length > 0) return { state: noted, messages: [] };
-  return step.gate ? endGate(noted, step) : endStep(noted, step);
+  if (!step) return { state: noted, messages: [] };
+  const found = reply.type === 'agent.done' ? feedbackIn(reply.answer.feedback) : [];
+  const isReport = found.length > 0 && reply.type === 'agent.done' && reply.answer.output === null;
+  const isOver = Object.keys(pending).length === 0;
+  // A step without a result waits for what its agent has found out to be resolved; reviewers are judged by what they say.
+  if (isReport && !step.gate)
+    return report(withoutResult(noted, id), step, { found, role, isReported: true });
+  const ended = isOver ? endOf(noted, step) : { state: noted, messages: [] };
+  const reported = found.length === 0 ? ended : report(ended, step, { found, role, isReported: false });
+  return isOver ? chain(reported, (next) => validated(next, id)) : reported;
+};
+
+const endOf = (state: RunState, step: Step): Outcome => {
+  if (step.check) return endAgentCheck(state, step);
+  return step.gate ? endGate(state, step) : endStep(state, step);
+};
+
+const validated = (state: RunState, id: string): Outcome =>
+  stepOf(state, id).status === 'failed' ? { state, messages: [] } : noteStep(state, id);
+
+const withoutResult = (state: RunState, id: string): Outcome => ({
+  state: withStep(state, id, { status: 'waiting', key: null }),
+  messages: [],
+});
+
+/** What an agent has found out goes to those who must deal with it. What cannot be delivered is a failure of its step. */
+const report = (
+  start: Outcome,
+  step: Step,
+  given: { readonly found: readonly Json[]; readonly role: string; readonly isReported: boolean },
+): Outcome => {
+  const { found, role, isReported } = given;
+  const origin: Origin = { source: role, sourceStep: step.id };
+  const problems: string[] = [];
+  const sent = found.reduce<Outcome>(
+    (done, feedback) =>
+      chain(done, (next) => {
+        const opened = openLoop(next, feedback, { origin, isReported });
+        problems.push(...opened.problems);
+        return opened;
+      }),
+    start,
+  );
+  if (problems.length === 0) return sent;
+  const message = `its feedback cannot be delivered: ${problems.join('; ')}`;
+  return chain(sent, (next) => failStep(next, step.id, { message }));
+};
+
+/** The values that a check compares are at hand. */
+export const recordCheck = (state: RunState, step: Step, values: Json): Outcome => {
+  const noted = withStep(state, step.id, { pending: {} });
+  if (!step.check) return { state: noted, messages: [] };
+  try {
+    return endCheck(noted, step, evaluate(step.check, values));
+  } catch (error) {
+    return failStep(noted, step.id, { message: error instanceof Error ? error.message : String(error) });
+  }
+};
+
+const endAgentCheck = (state: RunState, step: Step): Outcome => {
+  const [role = ''] = workersOf(step);
+  const { failures, answers } = stepOf(state, step.id);
+  const failure = failures[role];
+  return failure
+    ? failStep(state, step.id, failure)
+    : endCheck(state, step, findingIn(answers[role]?.output ?? null));
+};
+
+/** A check that fails reports it, like an agent that has found something out. */
+const endCheck = (state: RunState, step: Step, { passed, details }: Finding): Outcome => {
+  const { check } = step;
+  if (!check) return { state, messages: [] };
+  const told = { check: step.id, details };
+  if (!passed) {
+    const waiting = withoutResult(state, step.id);
+    const failed = { ...waiting, messages: [{ type: 'check.failed', ...told }] };
+    const origin: Origin = { source: ORCHESTRATOR, sourceStep: step.id };
+    const feedback = feedbackOfCheck(step.id, check, details);
+    return chain(failed, (next) => openLoop(next, feedback, { origin, isReported: true }));
+  }
+  const output = { passed: true };
+  const hash = hashOf(output);
+  const { hashes } = stepOf(state, step.id);
+  const done = withStep(state, step.id, { status: 'done', output, hash, hashes: [...hashes, hash] });
+  return chain({ state: done, messages: [{ type: 'check.passed', ...told }] }, (next) =>
+    noteStep(next, step.id),
+  );
 };
 
 /** What is named beside an output is for whoever asked the agent itself: a step's artifact is its output. */
@@ -193,6 +171,8 @@ const endStep = (state: RunState, step: Step): Outcome => {
 const failStep = (state: RunState, id: string, { message: reason, code }: Omit<Failure, 'name'>): Outcome => {
   const failed = withStep(state, id, { status: 'failed' });
   const message: RunMessage = { type: 'step.failed', step: id, reason };
+  const loops = code === NO_BUDGET.code ? undefined : failLoops(failed, id, reason);
+  if (loops) return { state: loops.state, messages: [message, ...loops.messages] };
   const met = code === NO_BUDGET.code ? budgetMet(failed) : undefined;
   // A nested run that met a limit of its own did not fail.
   const verdict = code === 'exhausted' || code === 'stalled' ? code : 'failed';
@@ -295,26 +275,6 @@ export const rerun = (
   return met ? halted(state, [], haltOf(met, id)) : sendBack(state, id, feedback);
 };
 
-const STALLS: readonly LimitName[] = ['sameIssue', 'sameFailure', 'unchanged', 'oscillations'];
-
-export const haltOf = (met: MetLimit, step: string | null): Halt => ({
-  verdict: STALLS.includes(met.limit) ? 'stalled' : 'exhausted',
-  met,
-  step,
-  reason: `The limit "${met.limit}" of ${met.bound} was met.`,
-});
-
-export const halted = (state: RunState, messages: readonly RunMessage[], halt: Halt): Outcome =>
-  state.halt
-    ? { state, messages }
-    : {
-        state: { ...state, halt },
-        messages: [
-          ...messages,
-          { type: 'run.halted', ...(halt as unknown as Readonly<Record<string, Json>>) },
-        ],
-      };
-
 /** How a nested run ended, as the reply of an agent: whoever waits for a step need not know who worked on it. */
 export const replyOf = (request: string, { output }: NestedEnd): AgentReply => {
   const { verdict, outputs, spent, reason } = output;
@@ -342,20 +302,3 @@ export interface NestedEnd {
     readonly reason: string | null;
   };
 }
-
-/** Takes back every request that is open. */
-export const withdrawAll = (state: RunState): Outcome => {
-  const open = openRequests(state);
-  const steps = Object.fromEntries(
-    Object.entries(state.steps).map(([id, step]) => [
-      id,
-      step.status === 'working' ? { ...step, status: 'waiting' as const, pending: {}, key: null } : step,
-    ]),
-  );
-  return {
-    state: { ...state, steps },
-    messages: open.map(({ role, request, isNested }) =>
-      isNested ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
-    ),
-  };
-};

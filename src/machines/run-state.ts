@@ -3,6 +3,7 @@ import type { Spent } from '../events/usage.ts';
 import type { AgentReply, AgentSettings } from './agent-work.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
 import type { Budget, Limits, MetLimit } from './limits.ts';
+import { isBlocked, type LoopState, type Loops, openLoops } from './loop-state.ts';
 import { hashOf, needsOf, type Plan, type Step } from './plan.ts';
 
 /** What a gate sends back to a step. */
@@ -10,6 +11,9 @@ export interface Feedback {
   readonly from: string;
   readonly pass: number;
   readonly issues: readonly Json[];
+  /** The loop that it came through, and what was decided there. */
+  readonly loop?: string;
+  readonly decision?: Json;
 }
 
 /** A result of a step that was replaced by a later one. */
@@ -84,6 +88,9 @@ export interface RunState {
   readonly waiting: readonly string[];
   readonly halt: Halt | null;
   readonly debt: readonly IssueRecord[];
+  readonly loops: Loops;
+  /** How often each source has sent feedback to each target about each subject. */
+  readonly rounds: Readonly<Record<string, number>>;
   readonly decidedBy: string | null;
 }
 
@@ -112,12 +119,23 @@ export const withStep = (state: RunState, id: string, change: Partial<StepRecord
   steps: { ...state.steps, [id]: { ...stepOf(state, id), ...change } },
 });
 
+/** The run with what has changed of one of its loops. */
+export const withLoop = (state: RunState, id: string, change: Partial<LoopState>): RunState => {
+  const before = state.loops[id];
+  return before ? { ...state, loops: { ...state.loops, [id]: { ...before, ...change } } } : state;
+};
+
 /** What a step is given. */
-export const inputOf = (state: RunState, step: Step): Json => ({
-  task: state.task,
-  with: step.with,
-  inputs: Object.fromEntries(needsOf(state.plan, step).map(({ id }) => [id, stepOf(state, id).output])),
-});
+export const inputOf = (state: RunState, step: Step): Json => {
+  const needs = needsOf(state.plan, step).filter(({ check }) => !check);
+  const decisions = stepOf(state, step.id).feedback.flatMap(({ decision }) => decision ?? []);
+  return {
+    task: state.task,
+    with: step.with,
+    inputs: Object.fromEntries(needs.map(({ id }) => [id, stepOf(state, id).output])),
+    ...(decisions.length > 0 && { decisions }),
+  };
+};
 
 /** What the work of a step depends on: the same key gives the same work, so that it need not be done again. */
 export const keyOf = (state: RunState, step: Step): string => {
@@ -146,6 +164,7 @@ export const readySteps = (state: RunState): readonly Step[] => {
   return state.plan.steps.filter((step) => {
     const { status } = stepOf(state, step.id);
     if (status === 'working' || status === 'failed' || fresh.has(step.id)) return false;
+    if (isBlocked(state.plan, state.loops, step)) return false;
     return needsOf(state.plan, step).every(({ id }) => fresh.has(id));
   });
 };
@@ -154,7 +173,8 @@ export const readySteps = (state: RunState): readonly Step[] => {
 export const isFinished = (state: RunState, id: string): boolean =>
   state.plan.steps.some((step) => step.id === id && step.gate === null) && stepOf(state, id).hash !== null;
 
-export const isComplete = (state: RunState): boolean => freshSteps(state).size === state.plan.steps.length;
+export const isComplete = (state: RunState): boolean =>
+  openLoops(state.loops).length === 0 && freshSteps(state).size === state.plan.steps.length;
 
 /** Requests that agents, or runs of steps, have not answered yet: by step and role. */
 export const openRequests = (

@@ -10,8 +10,9 @@ import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { MetLimit } from './limits.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
+import { haltOf } from './run-halts.ts';
+import { agentId, CONTEXT_ID, type RunMessage } from './run-messages.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
-import { agentId, CONTEXT_ID, haltOf, type RunMessage } from './run-rules.ts';
 import { ask, decideTight, nextPass, stateOf, take } from './tight-rules.ts';
 import {
   newPass,

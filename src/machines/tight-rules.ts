@@ -8,7 +8,8 @@ import { budgetLeft, type LimitName, type MetLimit, metLimit } from './limits.ts
 import { hashOf } from './plan.ts';
 import type { QuestionOutput } from './question-machine.ts';
 import { acceptDebt, countAnew, deadlineOf, isContinuing, morePasses, raised } from './run-decisions.ts';
-import { agentId, haltOf, type RunMessage } from './run-rules.ts';
+import { haltOf } from './run-halts.ts';
+import { agentId, type RunMessage } from './run-messages.ts';
 import { readCheck, saysDone, summaryOf } from './tight-results.ts';
 import {
   type Check,

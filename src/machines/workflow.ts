@@ -1,4 +1,5 @@
 import type { AnyStateMachine, ContextFrom, InputFrom, OutputFrom, StateValueFrom } from 'xstate';
+import type { PureFunction } from '../events/delivery.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Verdict } from '../events/turn.ts';
 import type { EventReader } from '../events/versions.ts';
@@ -51,6 +52,8 @@ export interface WorkflowOptions<Machine extends AnyStateMachine = AnyStateMachi
   readonly migrations?: Readonly<Record<number, Migration<Machine>>>;
   /** Counters of the machine that must equal what the log says, checked on every replay. */
   readonly counters?: Readonly<Record<string, Counter<Machine>>>;
+  /** Functions that its machine calls by name, inside of turns: see `delivery().functions`. */
+  readonly functions?: Readonly<Record<string, PureFunction>>;
   /** The version that its events of a type are written with; 1 unless set. */
   readonly eventVersions?: Readonly<Record<string, number>>;
   /** How events of older versions are read: `'TASK_ADDED@1'` gives the data of version 2. */

@@ -1,9 +1,10 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import { canonicalJson } from '../events/encode.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
+import type { Severity } from '../events/severity.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
-import { knownIssue, readIssues, type Severity } from '../machines/issues.ts';
+import { knownIssue, readIssues } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import type { Json } from '../../src/events/json.ts';
+import type { Severity } from '../../src/events/severity.ts';
 import { type Judgement, judge } from '../../src/machines/gates.ts';
-import { type IssueRegistry, noteIssues, readIssues, type Severity } from '../../src/machines/issues.ts';
+import { type IssueRegistry, noteIssues, readIssues } from '../../src/machines/issues.ts';
 import { fixPlan, type GateRule, type Step } from '../../src/machines/plan.ts';
 import type { StepAnswer } from '../../src/machines/run-state.ts';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import type { Json } from '../../src/events/json.ts';
+import type { Severity } from '../../src/events/severity.ts';
 import {
   compareArtifact,
   fingerprint,
@@ -11,7 +12,6 @@ import {
   noteIssues,
   readIssues,
   rejectIssue,
-  type Severity,
   standing,
 } from '../../src/machines/issues.ts';
 

@@ -153,6 +153,7 @@ describe('fixPlan', () => {
         {
           id: 'write',
           agent: 'write',
+          check: null,
           gate: null,
           nested: null,
           needs: [],
@@ -163,6 +164,7 @@ describe('fixPlan', () => {
         {
           id: 'review',
           agent: null,
+          check: null,
           gate: { reviewers: ['critic'], rule: 'all', corrects: 'write' },
           nested: null,
           needs: ['write'],

@@ -5,7 +5,9 @@ import { NO_BUDGET } from '../../src/machines/agent-work.ts';
 import { fixLimits, type GivenLimits } from '../../src/machines/limits.ts';
 import { fixPlan, type GivenStep } from '../../src/machines/plan.ts';
 import { applyDecision } from '../../src/machines/run-decisions.ts';
-import { dispatch, type Outcome, type RunMessage, record } from '../../src/machines/run-rules.ts';
+import { dispatch } from '../../src/machines/run-dispatch.ts';
+import { type Outcome, type RunMessage } from '../../src/machines/run-messages.ts';
+import { record } from '../../src/machines/run-rules.ts';
 import { openRequests, type RunState, stepOf } from '../../src/machines/run-state.ts';
 
 const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =>
@@ -32,6 +34,8 @@ const begin = (steps: readonly GivenStep[], limits: GivenLimits = {}): Outcome =
     deadlineMs: null,
     halt: null,
     debt: [],
+    loops: {},
+    rounds: {},
     decidedBy: null,
   });
 

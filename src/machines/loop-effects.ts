@@ -1,0 +1,274 @@
+import type { Json, JsonObject } from '../events/json.ts';
+import type { Resolution } from './feedback-work.ts';
+import { stepNamed } from './fix-feedback.ts';
+import type { IssueRecord } from './issues.ts';
+import { between, type LoopState, neededBy, openLoops } from './loop-state.ts';
+import { hashOf } from './plan.ts';
+import { liftPause, nextRound, pairsOf, pauseFor } from './run-loops.ts';
+import { chain, loopAddress, type Outcome, type RunMessage, toLoop } from './run-messages.ts';
+import { freshSteps, keyOf, type RunState, stepOf, withLoop, withStep } from './run-state.ts';
+
+/** What was decided is done: steps run again, others are kept, debts are noted. The run may go on. */
+export const applyResolution = (state: RunState, id: string, resolution: Resolution): Outcome => {
+  const loop = state.loops[id];
+  if (!loop) return { state, messages: [] };
+  const { effect } = resolution;
+  const rerun = stepsOf(state, loop, effect);
+  const decided = withLoop(state, id, {
+    phase: 'fixing',
+    rerun,
+    kept: effect.keep
+      ? between(state.plan, loop, rerun).filter((step) => stepOf(state, step).hash !== null)
+      : [],
+    isValidatedBySource: loop.isValidatedBySource && !(effect.debt && rerun.length === 0),
+  });
+  return chain(
+    liftPause(decided, id),
+    (next) => ({ state: noteDebt(next, loop, resolution), messages: [] }),
+    ...rerun.map((step) => (next: RunState) => correct(next, step, { loop, resolution })),
+  );
+};
+
+const stepsOf = (
+  { plan }: RunState,
+  { targets }: LoopState,
+  { rerun }: Resolution['effect'],
+): readonly string[] => {
+  const named = rerun.flatMap(
+    (name) => targets.find(({ role }) => role === name)?.step ?? stepNamed(plan, name)?.id ?? [],
+  );
+  return [...new Set(named)];
+};
+
+/** Runs a step again with what was found and decided. One that failed may be tried again. */
+const correct = (
+  state: RunState,
+  step: string,
+  { loop, resolution }: { readonly loop: LoopState; readonly resolution: Resolution },
+): Outcome => {
+  const { id, source, round } = loop;
+  const before = stepOf(state, step);
+  const entry = {
+    from: source,
+    pass: round,
+    issues: [issueOf(loop)],
+    loop: loopAddress(id),
+    decision: decisionOf(loop, resolution),
+  };
+  return {
+    state: withStep(state, step, {
+      feedback: [...before.feedback, entry],
+      ...(before.status === 'failed' && { status: 'waiting' as const }),
+    }),
+    messages: [{ type: 'step.corrected', step, loop: loopAddress(id), round, from: source }],
+  };
+};
+
+const issueOf = ({ feedback, subject }: LoopState): Json => {
+  const { severity, type, description, requirement, details, action } = feedback;
+  return { ...details, severity, category: type, description, requirement, subject, action };
+};
+
+/** What whoever works on gets to know of a resolution. */
+const decisionOf = (loop: LoopState, { option, value, note, by }: Resolution): Json => ({
+  loop: loopAddress(loop.id),
+  type: loop.feedback.type,
+  subject: loop.subject,
+  description: loop.feedback.description,
+  decision: option,
+  value,
+  note,
+  by,
+});
+
+const noteDebt = (
+  state: RunState,
+  { feedback, source, subject }: LoopState,
+  resolution: Resolution,
+): RunState => {
+  if (!resolution.effect.debt) return state;
+  const debt: IssueRecord = {
+    fingerprint: subject,
+    severity: feedback.severity,
+    category: feedback.type,
+    description:
+      typeof feedback.description === 'string' ? feedback.description : JSON.stringify(feedback.description),
+    gate: source,
+    firstPass: 1,
+    lastPass: 1,
+    inRow: 1,
+    status: 'accepted',
+    note: resolution.note,
+  };
+  return { ...state, debt: [...state.debt, debt] };
+};
+
+/** Tells the loops how far the steps are that run again because of them. */
+export const settleLoops = (state: RunState): Outcome =>
+  openLoops(state.loops)
+    .filter(({ phase }) => phase === 'fixing')
+    .reduce<Outcome>((done, { id }) => chain(done, (next) => settle(next, id)), { state, messages: [] });
+
+const settle = (given: RunState, id: string): Outcome => {
+  const state = keepResults(given, id);
+  const loop = state.loops[id];
+  if (!loop) return { state, messages: [] };
+  const fresh = freshSteps(state);
+  const begun = loop.rerun.filter((step) => {
+    const { status, seen, feedback } = stepOf(state, step);
+    return fresh.has(step) || (status === 'working' && seen === feedback.length);
+  });
+  const fixed = loop.rerun.filter((step) => fresh.has(step));
+  const isDone = neededBy(state.plan, loop).every((step) => fresh.has(step));
+  const roleOf = (step: string) => loop.targets.find((target) => target.step === step)?.role ?? step;
+  const tell = (type: string, now: readonly string[], told: readonly string[]): readonly RunMessage[] =>
+    now
+      .filter((step) => !told.includes(step))
+      .map((step) => toLoop(id, { type, target: roleOf(step), step }));
+  return {
+    state: withLoop(state, id, { begun, fixed, ...(isDone && { phase: 'fixed' as const }) }),
+    messages: [
+      ...tell('response.received', begun, loop.begun),
+      ...tell('fix.done', fixed, loop.fixed),
+      ...(isDone ? [toLoop(id, { type: 'resolution.complete' })] : []),
+    ],
+  };
+};
+
+/** Once those that run again are done, results that are kept count as made from what there is now. */
+const keepResults = (state: RunState, id: string): RunState => {
+  const loop = state.loops[id];
+  if (!loop || loop.kept.length === 0) return state;
+  const fresh = freshSteps(state);
+  if (!loop.rerun.every((step) => fresh.has(step))) return state;
+  const inOrder = state.plan.steps.filter((step) => loop.kept.includes(step.id));
+  const stamped = inOrder.reduce((next, step) => withStep(next, step.id, { key: keyOf(next, step) }), state);
+  return withLoop(stamped, id, { kept: [] });
+};
+
+/** Has the resolution looked at: by the step that found the fault, or by nobody. */
+export const validate = (state: RunState, id: string, resolution: Resolution): Outcome => {
+  const loop = state.loops[id];
+  if (!loop) return { state, messages: [] };
+  if (!loop.isValidatedBySource)
+    return {
+      state: withLoop(state, id, { phase: 'over' }),
+      messages: [toLoop(id, { type: 'validation.passed' })],
+    };
+  return {
+    state: askSource(withLoop(state, id, { phase: 'validating' }), loop, resolution),
+    messages: [],
+  };
+};
+
+/** The source's step runs again with the decision. It was not wrong itself: what it gives is not compared with before. */
+const askSource = (state: RunState, loop: LoopState, resolution: Resolution): RunState => {
+  const { id, sourceStep, round } = loop;
+  if (sourceStep === null) return withLoop(state, id, { isReported: false });
+  const before = stepOf(state, sourceStep);
+  const entry = {
+    from: loopAddress(id),
+    pass: round,
+    issues: [],
+    loop: loopAddress(id),
+    decision: decisionOf(loop, resolution),
+  };
+  return withLoop(
+    withStep(state, sourceStep, {
+      feedback: [...before.feedback, entry],
+      outdated: before.feedback.length + 1,
+      ...(before.status === 'failed' && { status: 'waiting' as const }),
+    }),
+    id,
+    { isReported: false },
+  );
+};
+
+/** A step has ended: loops that have waited for its word go on. */
+export const noteStep = (state: RunState, step: string): Outcome => {
+  const waiting = openLoops(state.loops).filter(
+    ({ phase, sourceStep }) => phase === 'validating' && sourceStep === step,
+  );
+  return {
+    state: waiting.reduce((next, { id }) => withLoop(next, id, { phase: 'over' }), state),
+    messages: waiting.map(({ id }) => toLoop(id, { type: 'validation.passed' })),
+  };
+};
+
+/** A step that failed for good while loops wait for it: that is theirs to deal with. Undefined if none does. */
+export const failLoops = (state: RunState, step: string, reason: string): Outcome | undefined => {
+  const waiting = openLoops(state.loops).filter(
+    (loop) =>
+      (loop.phase === 'fixing' && neededBy(state.plan, loop).includes(step)) ||
+      (loop.phase === 'validating' && loop.sourceStep === step),
+  );
+  if (waiting.length === 0) return undefined;
+  const failed = `The step "${step}" failed: ${reason}`;
+  return {
+    state,
+    messages: waiting.map(({ id, phase }) =>
+      phase === 'fixing'
+        ? toLoop(id, { type: 'resolution.failed', reason: failed })
+        : toLoop(id, { type: 'validation.failed', reason: failed, met: null }),
+    ),
+  };
+};
+
+/** A loop waits for a person; so does the run. */
+export const escalateLoop = (state: RunState, id: string, reason: string): Outcome =>
+  pauseFor(withLoop(state, id, { status: 'escalated' }), id, reason);
+
+/** A person allows more: what was counted is forgotten. */
+export const retryLoop = (state: RunState, id: string): Outcome => {
+  const loop = state.loops[id];
+  if (!loop) return { state, messages: [] };
+  const rounds = { ...state.rounds };
+  for (const pair of pairsOf(loop)) rounds[pair] = 0;
+  const { feedbacks } = state.limits;
+  const limits = {
+    ...state.limits,
+    feedbacks: feedbacks === null ? null : Math.max(feedbacks, state.feedbacks + 1),
+  };
+  const allowed = withLoop({ ...state, rounds, limits }, id, { status: 'open', phase: 'deciding' });
+  const next = allowed.loops[id];
+  return next ? chain(liftPause(allowed, id), (now) => nextRound(now, next, [])) : liftPause(allowed, id);
+};
+
+/** The loop is resolved. What a person decided is done now; what has waited for it goes on. */
+export const resolveLoop = (state: RunState, id: string, resolution: Resolution): Outcome => {
+  const before = state.loops[id];
+  if (!before) return { state, messages: [] };
+  const applied = resolution.isManual ? applyResolution(state, id, resolution) : liftPause(state, id);
+  return chain(applied, (next) => {
+    const restored = resolution.isManual ? restoreFailed(next, before) : next;
+    const waiting = before.isReported ? goOn(restored, before, resolution) : restored;
+    return {
+      state: withLoop(waiting, id, { status: 'resolved', phase: 'over', isReported: false, kept: [] }),
+      messages: [],
+    };
+  });
+};
+
+/** A check does not pass by being made again: a person took it as it is. An agent goes on with what was decided. */
+const goOn = (state: RunState, loop: LoopState, resolution: Resolution): RunState => {
+  const step = state.plan.steps.find(({ id }) => id === loop.sourceStep);
+  if (!step?.check) return askSource(state, loop, resolution);
+  if (resolution.effect.rerun.length > 0) return state;
+  const output: JsonObject = { passed: false, accepted: decisionOf(loop, resolution) };
+  const hash = hashOf(output);
+  return withStep(state, step.id, { status: 'done', output, hash, key: keyOf(state, step) });
+};
+
+/** What a step had made before it failed stands, if a person has resolved what it was to correct. */
+const restoreFailed = (state: RunState, loop: LoopState): RunState =>
+  state.plan.steps
+    .filter(({ id }) => neededBy(state.plan, loop).includes(id) || id === loop.sourceStep)
+    .filter(({ id }) => stepOf(state, id).status === 'failed')
+    .reduce((next, step) => {
+      const hasResult = stepOf(next, step.id).hash !== null;
+      return withStep(
+        next,
+        step.id,
+        hasResult ? { status: 'done', key: keyOf(next, step) } : { status: 'waiting' },
+      );
+    }, state);

@@ -1,0 +1,217 @@
+import { delivery } from '../events/delivery.ts';
+import { isJsonObject, type Json } from '../events/json.ts';
+import { isGrave } from '../events/severity.ts';
+import { startActor } from '../events/vocabulary.ts';
+import { FEEDBACK, type LoopInput } from './feedback-work.ts';
+import { type FixedFeedback, fixFeedback, type Origin } from './fix-feedback.ts';
+import { type GapRule, gapBetween } from './gap.ts';
+import { budgetLeft, type MetLimit, metLimit } from './limits.ts';
+import { isReasonOfLoop, type LoopState, openLoops, reasonOf } from './loop-state.ts';
+import { hashOf } from './plan.ts';
+import { CONTEXT_ID, chain, loopAddress, type Outcome, type RunMessage, toLoop } from './run-messages.ts';
+import { paused, resumed } from './run-pauses.ts';
+import { type RunState, stepOf, withLoop } from './run-state.ts';
+
+/** What came of a feedback that somebody sent. */
+export interface Opened extends Outcome {
+  readonly problems: readonly string[];
+}
+
+/** Takes a feedback in: a new loop, the next round of one, or more of one that is open. */
+export const openLoop = (
+  state: RunState,
+  given: Json | undefined,
+  { origin, isReported }: { readonly origin: Origin; readonly isReported: boolean },
+): Opened => {
+  const fixed = fixFeedback(state.plan, given, origin);
+  if ('problems' in fixed) {
+    const { problems } = fixed;
+    return { state, messages: [{ type: 'feedback.refused', source: origin.source, problems }], problems };
+  }
+  const identity = identityOf(fixed, origin);
+  const known = Object.values(state.loops).find((loop) => loop.identity === identity);
+  const change = { feedback: fixed.feedback, targets: fixed.targets, isReported };
+  if (!known) {
+    const loop = newLoop(state, fixed, { origin, identity, isReported });
+    const messages = [startLoop(state, loop)];
+    return {
+      ...nextRound({ ...state, loops: { ...state.loops, [loop.id]: loop } }, loop, messages),
+      problems: [],
+    };
+  }
+  if (known.status === 'resolved' || known.phase === 'validating')
+    return { ...nextRound(withLoop(state, known.id, change), { ...known, ...change }, []), problems: [] };
+  // It was said already: whoever says it again waits for the same resolution.
+  const joined: RunMessage = { type: 'feedback.joined', loop: loopAddress(known.id), source: origin.source };
+  const waits = known.isReported || isReported;
+  return { state: withLoop(state, known.id, { isReported: waits }), messages: [joined], problems: [] };
+};
+
+const identityOf = ({ feedback, targets, subject }: FixedFeedback, { source }: Origin): string =>
+  hashOf([source, feedback.type, targets.map(({ role }) => role).toSorted(), subject]);
+
+const newLoop = (
+  state: RunState,
+  { feedback, targets, subject }: FixedFeedback,
+  {
+    origin,
+    identity,
+    isReported,
+  }: { readonly origin: Origin; readonly identity: string; readonly isReported: boolean },
+): LoopState => {
+  const nth = Object.keys(state.loops).length + 1;
+  return {
+    // Sorted by the time at which they began, and never two alike.
+    id: `loop-${String(delivery().atMs).padStart(13, '0')}-${String(nth).padStart(4, '0')}`,
+    identity,
+    ...origin,
+    targets,
+    subject,
+    feedback,
+    round: 0,
+    status: 'open',
+    phase: 'deciding',
+    isReported,
+    isRetried: false,
+    isValidatedBySource: false,
+    rerun: [],
+    kept: [],
+    begun: [],
+    fixed: [],
+    pauseReason: null,
+    isClosed: false,
+  };
+};
+
+const startLoop = (state: RunState, { id, source, targets, subject }: LoopState): RunMessage => {
+  const { roles, onLimit, questionLevels, onExpiry, task } = state;
+  const input: LoopInput = {
+    id,
+    source,
+    targets: targets.map(({ role }) => role),
+    subject,
+    task,
+    roles: Object.fromEntries(targets.flatMap(({ role }) => (roles[role] ? [[role, roles[role]]] : []))),
+    onLimit,
+    questionLevels,
+    onExpiry,
+  };
+  return startActor({ id, machine: FEEDBACK, input: input as unknown as Json });
+};
+
+export const pairsOf = ({ source, targets, subject }: LoopState): readonly string[] =>
+  targets.map(({ role }) => `${source} > ${role}: ${subject}`);
+
+/** Counts a round, unless a limit is met: then the loop asks a person in its place. */
+export const nextRound = (state: RunState, loop: LoopState, messages: readonly RunMessage[]): Outcome => {
+  const { id, feedback, source, sourceStep } = loop;
+  const met = roundsMet(state, loop);
+  const round = loop.round + 1;
+  const rounds = Object.fromEntries(pairsOf(loop).map((pair) => [pair, (state.rounds[pair] ?? 0) + 1]));
+  const isSourceWorking = sourceStep !== null && stepOf(state, sourceStep).status === 'working';
+  const counted: RunState = met
+    ? state
+    : { ...state, feedbacks: state.feedbacks + 1, rounds: { ...state.rounds, ...rounds } };
+  const seesGap = !met && state.plan.gap && feedback.type === 'missing_requirement';
+  const begun = withLoop(counted, id, {
+    isRetried: loop.phase === 'validating',
+    round: met ? loop.round : round,
+    status: 'open',
+    phase: 'deciding',
+    rerun: [],
+    kept: [],
+    begun: [],
+    fixed: [],
+    // One that is still at work hears of the resolution in its call. A decision needs no check: whoever asked works with it.
+    isValidatedBySource: sourceStep !== null && !isSourceWorking && feedback.type !== 'constraint_violation',
+  });
+  const told: RunMessage = {
+    type: 'feedback.sent',
+    loop: loopAddress(id),
+    round,
+    source,
+    targets: loop.targets.map(({ role }) => role),
+    feedbackType: feedback.type,
+    requirement: feedback.requirement,
+    nth: counted.feedbacks,
+  };
+  const sent: Outcome = {
+    state: begun,
+    messages: [
+      ...messages,
+      ...(met ? [] : [told]),
+      seesGap ? gapRequest(id, state.plan.gap) : triggerOf(begun, id, met ?? null),
+    ],
+  };
+  const pauses = feedback.type === 'constraint_violation' || isGrave(feedback.severity);
+  return pauses && !met ? chain(sent, (next) => pauseFor(next, id, 'a decision is needed')) : sent;
+};
+
+const triggerOf = (state: RunState, id: string, met: MetLimit | null): RunMessage => {
+  const { isRetried, round, feedback } = state.loops[id] ?? {};
+  return toLoop(id, {
+    type: isRetried ? 'validation.failed' : 'feedback.triggered',
+    reason: null,
+    round: round ?? 0,
+    feedback: feedback as unknown as Json,
+    budget: budgetLeft(state.limits, state.spent) as unknown as Json,
+    met: met as unknown as Json,
+  });
+};
+
+const GAP = 'gap';
+
+/** What was asked for and what was made is in the context. */
+const gapRequest = (request: string, { requirements, implementation }: GapRule): RunMessage => ({
+  type: 'context.get',
+  to: `./${CONTEXT_ID}`,
+  request,
+  role: GAP,
+  paths: [requirements, implementation],
+});
+
+/** The gap is at hand: the loop that is about it begins. Undefined if no loop waits for these values. */
+export const noteGap = (
+  state: RunState,
+  { request: id, role, values }: { readonly request: string; readonly role: string; readonly values: Json },
+): Outcome | undefined => {
+  const [loop, rule] = [state.loops[id], state.plan.gap];
+  if (role !== GAP || !loop || !rule) return undefined;
+  const gap = gapBetween(rule, isJsonObject(values) ? values : {});
+  const details = { ...loop.feedback.details, gap };
+  const next = withLoop(state, id, { feedback: { ...loop.feedback, details } });
+  return { state: next, messages: [triggerOf(next, id, null)] };
+};
+
+const roundsMet = (state: RunState, loop: LoopState): MetLimit | undefined => {
+  const pairs = pairsOf(loop);
+  const [most = ''] = pairs.toSorted((a, b) => (state.rounds[b] ?? 0) - (state.rounds[a] ?? 0));
+  return metLimit(state.limits, {
+    rounds: { used: state.rounds[most] ?? 0, evidence: [most] },
+    feedbacks: { used: state.feedbacks },
+  });
+};
+
+export const pauseFor = (state: RunState, id: string, why: string): Outcome => {
+  const reason = reasonOf(id, why);
+  return chain(
+    liftPause(state, id),
+    (next) => paused(next, reason),
+    (next) => ({ state: withLoop(next, id, { pauseReason: reason }), messages: [] }),
+  );
+};
+
+export const liftPause = (state: RunState, id: string): Outcome => {
+  const reason = state.loops[id]?.pauseReason ?? null;
+  if (reason === null) return { state, messages: [] };
+  const lifted = resumed(state, reason);
+  return { state: withLoop(lifted.state, id, { pauseReason: null }), messages: lifted.messages };
+};
+
+/** Pauses by others hold the loops back as well, which those of loops do not: someone has to decide. */
+export const holdLoops = (before: RunState, { state, messages }: Outcome): Outcome => {
+  const isHeld = ({ pauseReasons }: RunState) => pauseReasons.some((reason) => !isReasonOfLoop(reason));
+  if (isHeld(before) === isHeld(state)) return { state, messages };
+  const type = isHeld(state) ? 'loop.pause' : 'loop.resume';
+  return { state, messages: [...messages, ...openLoops(state.loops).map(({ id }) => toLoop(id, { type }))] };
+};
