@@ -14,6 +14,7 @@ import {
   mayAskAgain,
   notify,
   type Round,
+  recordRound,
   resolve,
 } from './feedback-rules.ts';
 import { type FeedbackState, initialFeedback } from './feedback-state.ts';
@@ -69,6 +70,9 @@ const setupFeedback = setup({
         ? beginRound(context, event)
         : {},
     ),
+    record: enqueueActions(({ context, enqueue }) => {
+      for (const message of recordRound(context, contextAddress())) enqueue.emit(message);
+    }),
     notify: enqueueActions(({ context, enqueue }) => {
       apply(enqueue, notify(context, contextAddress()));
     }),
@@ -241,7 +245,7 @@ const timeIsUp = {
 
 const triggered = {
   'feedback.triggered': [
-    { guard: 'isExceeded', target: 'escalating', actions: 'begin' },
+    { guard: 'isExceeded', target: 'escalating', actions: ['begin', 'record'] },
     { guard: 'isFromRun', target: 'notifying', actions: 'begin' },
   ],
 } as const;

@@ -55,42 +55,52 @@ const shownOf = (state: FeedbackState, now: JsonObject): JsonObject => {
   };
 };
 
-/** Tells everyone concerned, and asks those who have to decide. */
-export const notify = (state: FeedbackState, context: string): LoopOutcome => {
-  const { targets, feedback, source, round, id } = state;
-  const { type, mode, severity, description, requirement, details, action, options } = feedback;
-  const told = { type, severity, requirement, details, action, options: options as unknown as Json };
-  const messages: RunMessage[] = [
-    {
-      type: 'feedback.opened',
-      round,
-      source,
-      targets,
-      subject: state.subject,
-      mode,
-      feedback: { ...told, description },
-    },
+/** What a feedback says, for all who get to see it. */
+const toldOf = ({ type, severity, requirement, details, action, options }: Feedback): JsonObject => ({
+  type,
+  severity,
+  requirement,
+  details,
+  action,
+  options: options as unknown as Json,
+});
+
+/** Puts a round on record. */
+export const recordRound = (state: FeedbackState, context: string): readonly RunMessage[] => {
+  const { targets, feedback, source, round, id, subject } = state;
+  const told = { ...toldOf(feedback), description: feedback.description };
+  return [
+    { type: 'feedback.opened', round, source, targets, subject, mode: feedback.mode, feedback: told },
     {
       type: 'context.set',
       to: context,
       path: ['loops', id],
       value: shownOf(state, { state: 'notifying', status: 'pending' }),
     },
+  ];
+};
+
+/** Tells everyone concerned, and asks those who have to decide. */
+export const notify = (given: FeedbackState, context: string): LoopOutcome => {
+  const state = { ...given, notified: [...given.notified, given.round] };
+  const { targets, feedback, source, round, id } = state;
+  const messages: RunMessage[] = [
+    ...recordRound(state, context),
     ...targets.map((target) => ({
       type: 'context.push',
       to: context,
       path: ['agents', target, 'feedback'],
       value: {
-        ...told,
+        ...toldOf(feedback),
         id: `${id}#${round}`,
         from: source,
-        message: description,
+        message: feedback.description,
         loop: delivery().self,
         resolved: false,
       },
     })),
   ];
-  if (mode !== 'fix') return addMessages(ask(state), messages);
+  if (feedback.mode !== 'fix') return addMessages(ask(state), messages);
   const resolution = fixOf(state);
   return { state: { ...state, resolution }, messages: [...messages, applyMessage(resolution)] };
 };
@@ -202,10 +212,10 @@ export const resolve = (state: FeedbackState, context: string): LoopOutcome => {
         value: { state: 'resolved', status: 'resolved', resolution: shown },
       },
       ...targets.flatMap((target) =>
-        Array.from({ length: round }, (_, index) => ({
+        state.notified.map((told) => ({
           type: 'context.update',
           to: context,
-          path: ['agents', target, 'feedback', `${id}#${index + 1}`],
+          path: ['agents', target, 'feedback', `${id}#${told}`],
           value: { resolved: true },
         })),
       ),

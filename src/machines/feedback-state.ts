@@ -19,7 +19,8 @@ export interface FeedbackState extends LoopInput {
   readonly said: readonly TargetAnswer[];
   /** Targets that have taken up a fix. */
   readonly begun: readonly string[];
-  readonly isPaused: boolean;
+  /** Rounds of which the targets were told. */
+  readonly notified: readonly number[];
   readonly resolution: Resolution | null;
   readonly reason: string | null;
   readonly met: MetLimit | null;
@@ -53,7 +54,7 @@ export const initialFeedback = (input: LoopInput): FeedbackState => ({
   answers: [],
   said: [],
   begun: [],
-  isPaused: false,
+  notified: [],
   resolution: null,
   reason: null,
   met: null,

@@ -13,6 +13,8 @@ export interface LoopInput extends Pick<RunState, 'task' | 'onLimit' | 'question
   readonly targets: readonly string[];
   readonly subject: string;
   readonly roles: Readonly<Record<string, AgentSettings>>;
+  /** Whether the run is paused for other reasons than feedback. */
+  readonly isPaused: boolean;
 }
 
 /** What a choice does to the run. */

@@ -6,7 +6,7 @@ import { FEEDBACK, type LoopInput } from './feedback-work.ts';
 import { type FixedFeedback, fixFeedback, type Origin } from './fix-feedback.ts';
 import { type GapRule, gapBetween } from './gap.ts';
 import { budgetLeft, type MetLimit, metLimit } from './limits.ts';
-import { isReasonOfLoop, type LoopState, openLoops, reasonOf } from './loop-state.ts';
+import { isReasonOfLoop, type LoopState, reasonOf } from './loop-state.ts';
 import { hashOf } from './plan.ts';
 import { CONTEXT_ID, chain, loopAddress, type Outcome, type RunMessage, toLoop } from './run-messages.ts';
 import { paused, resumed } from './run-pauses.ts';
@@ -95,6 +95,7 @@ const startLoop = (state: RunState, { id, source, targets, subject }: LoopState)
     onLimit,
     questionLevels,
     onExpiry,
+    isPaused: isHeld(state),
   };
   return startActor({ id, machine: FEEDBACK, input: input as unknown as Json });
 };
@@ -106,7 +107,8 @@ export const pairsOf = ({ source, targets, subject }: LoopState): readonly strin
 export const nextRound = (state: RunState, loop: LoopState, messages: readonly RunMessage[]): Outcome => {
   const { id, feedback, source, sourceStep } = loop;
   const met = roundsMet(state, loop);
-  const round = loop.round + 1;
+  // One that is too many has a record of its own, unless it is what the resolution of the last one came to.
+  const round = met && loop.phase === 'validating' ? loop.round : loop.round + 1;
   const rounds = Object.fromEntries(pairsOf(loop).map((pair) => [pair, (state.rounds[pair] ?? 0) + 1]));
   const isSourceWorking = sourceStep !== null && stepOf(state, sourceStep).status === 'working';
   const counted: RunState = met
@@ -115,7 +117,7 @@ export const nextRound = (state: RunState, loop: LoopState, messages: readonly R
   const seesGap = !met && state.plan.gap && feedback.type === 'missing_requirement';
   const begun = withLoop(counted, id, {
     isRetried: loop.phase === 'validating',
-    round: met ? loop.round : round,
+    round,
     status: 'open',
     phase: 'deciding',
     rerun: [],
@@ -208,10 +210,12 @@ export const liftPause = (state: RunState, id: string): Outcome => {
   return { state: withLoop(lifted.state, id, { pauseReason: null }), messages: lifted.messages };
 };
 
+const isHeld = ({ pauseReasons }: RunState): boolean =>
+  pauseReasons.some((reason) => !isReasonOfLoop(reason));
+
 /** Pauses by others hold the loops back as well, which those of loops do not: someone has to decide. */
 export const holdLoops = (before: RunState, { state, messages }: Outcome): Outcome => {
-  const isHeld = ({ pauseReasons }: RunState) => pauseReasons.some((reason) => !isReasonOfLoop(reason));
   if (isHeld(before) === isHeld(state)) return { state, messages };
   const type = isHeld(state) ? 'loop.pause' : 'loop.resume';
-  return { state, messages: [...messages, ...openLoops(state.loops).map(({ id }) => toLoop(id, { type }))] };
+  return { state, messages: [...messages, ...Object.keys(state.loops).map((id) => toLoop(id, { type }))] };
 };

@@ -1,3 +1,4 @@
+import { hashText } from '../../src/events/blob.ts';
 import {
   type AgentRequest,
   answer,
@@ -66,11 +67,18 @@ export const createTeam = (given: Team = {}) => {
       }
       calls.push(role);
       requests.push(request);
-      return (await given.steps?.[role]?.(request)) ?? { by: role, version: request.feedback.length + 1 };
+      return (await given.steps?.[role]?.(request)) ?? madeBy(role, request);
     };
   const agents = Object.fromEntries(ROLES.map((role) => [role, work(role)])) as Record<Role, Behaviour>;
   return { agents, calls, requests, asked };
 };
+
+/** What it made depends on what it was given. */
+const madeBy = (role: Role, { input, feedback }: Request) => ({
+  by: role,
+  version: feedback.length + 1,
+  from: Object.values(input.inputs).map((made) => hashText(JSON.stringify(made)).slice(0, 8)),
+});
 
 /** Sends feedback in place of a result, the first so many times. */
 export const reports =
