@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../events/json.ts';
 import type { Check } from './check.ts';
 import { fingerprint } from './issues.ts';
 import type { Feedback, FeedbackMode, Target } from './loop-state.ts';
-import { before, type Plan, type Step, workersOf } from './plan.ts';
+import { after, before, type Plan, type Step, workersOf } from './plan.ts';
 
 /** Who sends what no agent has found, and may send it to everyone. */
 export const ORCHESTRATOR = 'orchestrator';
@@ -62,9 +62,8 @@ export const fixFeedback = (
   const targets = said.targets.map((role) => targetOf(plan, role, { origin, from: said.from }));
   const bad = targets.flatMap((target) => ('problem' in target ? target.problem : []));
   const good = targets.flatMap((target) => ('problem' in target ? [] : target));
-  const options = said.options ?? usualOptions(plan, said);
-  const unknown = options.flatMap(({ rerun = [] }) => rerun.filter((name) => !stepNamed(plan, name)));
-  const all = [...bad, ...unknown.map((name) => `an option runs "${name}" again, which is no agent or step`)];
+  const options = said.options ?? usualOptions(plan, said, origin);
+  const all = [...bad, ...problemsOfOptions(plan, options, origin)];
   if (all.length > 0) return { problems: all };
   const { requirement = null, action = null, rule = 'unanimous', timeMs = TIME_MS } = said;
   const description = said.description as Json;
@@ -88,6 +87,21 @@ export const fixFeedback = (
   };
 };
 
+/** What runs again must not wait for the one that asks for it. */
+const problemsOfOptions = (
+  plan: Plan,
+  options: readonly FeedbackOption[],
+  { source, sourceStep }: Origin,
+): readonly string[] => {
+  const later = sourceStep === null ? undefined : after(plan, [sourceStep]);
+  const names = new Set(options.flatMap(({ rerun = [] }) => rerun));
+  return [...names].flatMap((name) => {
+    const step = stepNamed(plan, name);
+    if (!step) return [`an option runs "${name}" again, which is no agent or step`];
+    return later?.has(step.id) ? [`an option runs "${name}" again, which comes after "${source}"`] : [];
+  });
+};
+
 /** What a feedback without a requirement is about: a gate by its name, else what is said. */
 const subjectOf = (type: string, description: Json, { gate, check }: JsonObject): string => {
   const name = gate ?? check;
@@ -96,11 +110,17 @@ const subjectOf = (type: string, description: Json, { gate, check }: JsonObject)
   return fingerprint({ category: type, description: text });
 };
 
-const usualOptions = (plan: Plan, { type, targets }: GivenFeedback): readonly FeedbackOption[] => {
+const usualOptions = (
+  plan: Plan,
+  { type, targets }: GivenFeedback,
+  origin: Origin,
+): readonly FeedbackOption[] => {
   if (type === 'constraint_violation')
     return CONSTRAINT_OPTIONS.map(({ rerun = [], ...option }) => ({
       ...option,
-      rerun: rerun.filter((name) => stepNamed(plan, name)),
+      rerun: rerun.filter(
+        (name) => problemsOfOptions(plan, [{ option: '', rerun: [name] }], origin).length === 0,
+      ),
     }));
   if (type !== 'missing_requirement') return [];
   const [first = '', second = first] = targets;

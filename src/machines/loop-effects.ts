@@ -29,15 +29,16 @@ export const applyResolution = (state: RunState, id: string, resolution: Resolut
   );
 };
 
+/** The source is not among them: it goes on when all is resolved. */
 const stepsOf = (
   { plan }: RunState,
-  { targets }: LoopState,
+  { targets, sourceStep }: LoopState,
   { rerun }: Resolution['effect'],
 ): readonly string[] => {
   const named = rerun.flatMap(
     (name) => targets.find(({ role }) => role === name)?.step ?? stepNamed(plan, name)?.id ?? [],
   );
-  return [...new Set(named)];
+  return [...new Set(named)].filter((id) => id !== sourceStep);
 };
 
 /** Runs a step again with what was found and decided. One that failed may be tried again. */
@@ -213,6 +214,22 @@ export const failLoops = (state: RunState, step: string, reason: string): Outcom
     ),
   };
 };
+
+/** A step that was to work again has found out something itself, and waits: whoever waits for it would wait for ever. */
+export const noteReport = (state: RunState, step: string): Outcome => ({
+  state,
+  messages: openLoops(state.loops)
+    .filter(({ phase, rerun, begun }) => phase === 'fixing' && rerun.includes(step) && begun.includes(step))
+    .map(({ id }) =>
+      toLoop(id, { type: 'resolution.failed', reason: `the step "${step}" waits for feedback of its own` }),
+    ),
+});
+
+/** One that has a result after all waits no longer. */
+export const noteResult = (state: RunState, step: string): RunState =>
+  openLoops(state.loops)
+    .filter(({ isReported, sourceStep }) => isReported && sourceStep === step)
+    .reduce((next, { id }) => withLoop(next, id, { isReported: false }), state);
 
 /** A loop waits for a person; so does the run. */
 export const escalateLoop = (state: RunState, id: string, reason: string): Outcome =>

@@ -90,7 +90,13 @@ export const neededBy = (plan: Plan, loop: LoopState): readonly string[] => [
 export const isBlocked = (plan: Plan, loops: Loops, { id }: Step): boolean => {
   const open = openLoops(loops);
   if (open.length === 0) return false;
-  const isHeld = open.some((loop) => (loop.isReported && loop.sourceStep === id) || loop.kept.includes(id));
+  // Two beside each other may each wait for the other to work again: then they do.
+  const isWanted = open.some(
+    ({ phase, rerun, begun }) => phase === 'fixing' && rerun.includes(id) && !begun.includes(id),
+  );
+  const isHeld = open.some(
+    (loop) => (loop.isReported && loop.sourceStep === id && !isWanted) || loop.kept.includes(id),
+  );
   if (isHeld) return true;
   const isNeeded = open.some(
     (loop) =>

@@ -7,7 +7,16 @@ import { type NestedRun, type Step, workersOf } from './plan.ts';
 import { CHECKER } from './run-checks.ts';
 import { halted, haltOf } from './run-halts.ts';
 import { agentId, CONTEXT_ID, nestedId, type Outcome, type RunMessage } from './run-messages.ts';
-import { inputOf, keyOf, openRequests, type RunState, readySteps, stepOf, withStep } from './run-state.ts';
+import {
+  inputOf,
+  keyOf,
+  openRequests,
+  type RunState,
+  readySteps,
+  type StepRecord,
+  stepOf,
+  withStep,
+} from './run-state.ts';
 
 /** Starts every step that can run, unless something holds the run back. */
 export const dispatch = (state: RunState): Outcome => {
@@ -27,6 +36,13 @@ export const dispatch = (state: RunState): Outcome => {
   }
   return { state: next, messages };
 };
+
+/** What its last result was made with and those before were not: all that was said is there once. */
+const heededLast = ({ feedback, heeded, history }: StepRecord) =>
+  feedback.slice(
+    history.reduce((count, earlier) => count + earlier.feedback.length, 0),
+    heeded,
+  );
 
 /** Those that a step waits for. */
 const namesOf = (step: Step): readonly string[] => {
@@ -49,7 +65,7 @@ const begin = (state: RunState, step: Step): Outcome => {
     // A run that failed or was taken back has made nothing: what stood before it is in the history already.
     history:
       before.status === 'done'
-        ? [...before.history, { output: before.output, feedback: before.feedback.slice(0, before.heeded) }]
+        ? [...before.history, { output: before.output, feedback: heededLast(before) }]
         : before.history,
   });
   if (step.nested) {

@@ -7,7 +7,7 @@ import { feedbackOfCheck, ORCHESTRATOR, type Origin } from './fix-feedback.ts';
 import { judge } from './gates.ts';
 import { compareArtifact, noteIssues } from './issues.ts';
 import { type MetLimit, metLimit } from './limits.ts';
-import { failLoops, noteStep } from './loop-effects.ts';
+import { failLoops, noteReport, noteResult, noteStep } from './loop-effects.ts';
 import { hashOf, type Step, workersOf } from './plan.ts';
 import { evaluate, type Finding, findingIn } from './run-checks.ts';
 import { halted, haltOf } from './run-halts.ts';
@@ -35,8 +35,10 @@ export const record = (
   const isReport = found.length > 0 && reply.type === 'agent.done' && reply.answer.output === null;
   const isOver = Object.keys(pending).length === 0;
   // A step without a result waits for what its agent has found out to be resolved; reviewers are judged by what they say.
-  if (isReport && !step.gate)
-    return report(withoutResult(noted, id), step, { found, role, isReported: true });
+  if (isReport && !step.gate) {
+    const sent = report(withoutResult(noted, id), step, { found, role, isReported: true });
+    return chain(sent, (next) => noteReport(next, id));
+  }
   const ended = isOver ? endOf(noted, step) : { state: noted, messages: [] };
   const reported = found.length === 0 ? ended : report(ended, step, { found, role, isReported: false });
   return isOver ? chain(reported, (next) => validated(next, id)) : reported;
@@ -138,7 +140,7 @@ const endStep = (state: RunState, step: Step): Outcome => {
   const isCorrection = before.seen > before.outdated;
   const isUnchanged = isCorrection && fate === 'unchanged';
   const isOscillating = isCorrection && fate === 'oscillating';
-  const done = withStep(state, step.id, {
+  const done = withStep(noteResult(state, step.id), step.id, {
     status: 'done',
     output,
     hash,

@@ -16,7 +16,7 @@ export interface Feedback {
   readonly decision?: Json;
 }
 
-/** A result of a step that was replaced by a later one. */
+/** A result of a step that was replaced by a later one, and what was said since the result before it. */
 export interface EarlierResult {
   readonly output: Json;
   readonly feedback: readonly Feedback[];

@@ -22,6 +22,7 @@ export interface AgentOutcome {
   /** What it answers; a function can give another answer for each call of the way, or the one of before. */
   readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
   readonly issues?: Json;
+  readonly feedback?: Json;
   /** It throws, hangs or answers garbage: the attempt fails. */
   readonly fails?: boolean;
 }
@@ -30,8 +31,8 @@ export interface Exploration {
   readonly workflow: string;
   /** What a run is started with. */
   readonly input: unknown;
-  /** What each agent may do, by its name. */
-  readonly outcomes: (agent: string) => readonly AgentOutcome[];
+  /** What each agent may do, by its name, and by what it is given. */
+  readonly outcomes: (agent: string, input: Json) => readonly AgentOutcome[];
   /** How the contexts of machines reduce, by their names; those of the package reduce by themselves. */
   readonly reduce?: Reductions;
   /** Where to give up; 20,000 states unless set: a few seconds, and some hundred megabytes. */
@@ -228,7 +229,7 @@ class Explorer {
       ? this.#turn(system, { ...header('begun'), kind: 'begun', actor, call: call.call, generation })
       : system;
     const turns = begun === system ? 1 : 2;
-    const outcomes = this.#exploration.outcomes(call.agent);
+    const outcomes = this.#exploration.outcomes(call.agent, inputOf(call));
     if (outcomes.length === 0)
       throw new RuntimeError('BAD_OPTION', {
         option: `outcomes of "${call.agent}"`,
@@ -293,11 +294,22 @@ const nthOf = ({ actors }: ExploredSystem): number => {
   return calls;
 };
 
-const outcomeOf = (call: OpenCall, { output = null, issues, fails, name }: AgentOutcome, nth: number) => {
+const outcomeOf = (
+  call: OpenCall,
+  { output = null, issues, feedback, fails, name }: AgentOutcome,
+  nth: number,
+) => {
   if (fails) return { failure: { name: 'Explored', message: name } };
   const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
-  const answer = call.machine === AGENT ? { output: value, ...(issues !== undefined && { issues }) } : value;
-  return { output: encode(answer) };
+  if (call.machine !== AGENT) return { output: encode(value) };
+  const beside = { ...(issues !== undefined && { issues }), ...(feedback !== undefined && { feedback }) };
+  return { output: encode({ output: value, ...beside }) };
+};
+
+/** What the agent is given to work on. */
+const inputOf = ({ machine, input }: OpenCall): Json => {
+  const given = JSON.parse(input) as Json;
+  return machine === AGENT ? (given as unknown as Attempt).work.input : given;
 };
 
 /** What the same step made before, oldest first. */

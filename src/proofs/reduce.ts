@@ -4,11 +4,13 @@ import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { Severity } from '../events/severity.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
+import { FEEDBACK } from '../machines/feedback-work.ts';
 import { knownIssue, readIssues } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
 import type { ExploredSystem } from './explored-system.ts';
+import { reduceFeedback, reduceLoops } from './reduce-feedback.ts';
 
 /**
  * Reduces the context of a machine to what its guards can see. Two contexts that reduce to the same value must lead to the
@@ -59,7 +61,8 @@ export const reduceRun: Reduce = (given) => {
               : [],
           failures: step.status === 'working' ? Object.keys(step.failures) : [],
           rejections: counted(limits.passes, step.rejections),
-          unseen: [step.feedback.length - step.seen, step.seen - step.heeded],
+          // A step that waits for feedback of its own has heeded nothing yet, however much it has heard.
+          unseen: [step.feedback.length - step.seen, Math.min(step.seen - step.heeded, 1)],
           corrects: [step.seen > step.outdated, step.feedback.length > step.outdated],
           made: made(step),
         },
@@ -85,6 +88,7 @@ export const reduceRun: Reduce = (given) => {
       state.allowed,
     ],
     paused: state.pauseReasons,
+    feedback: reduceLoops(state),
     waiting: [...state.waiting].sort(),
     halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
   };
@@ -151,6 +155,7 @@ export const REDUCTIONS: Reductions = {
   [AGENT]: reduceAgent,
   [CONTEXT]: reduceToNothing,
   [QUESTION]: (given) => (given as { level: number }).level,
+  [FEEDBACK]: reduceFeedback,
 };
 
 /** Gives what a whole system comes down to: equal for states that behave alike. */

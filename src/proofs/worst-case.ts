@@ -1,5 +1,6 @@
 import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
+import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { repeatMachine } from '../machines/repeat-loop.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
@@ -36,6 +37,14 @@ const earlierOf = (made: readonly Json[]): Json | undefined => {
   return made.findLast((each) => JSON.stringify(each) !== last);
 };
 
+/** Whoever is asked to decide may choose anything, or nothing that there is. */
+const deciderOf = ({ options }: FeedbackRequest): readonly AgentOutcome[] => [
+  ...options.map(({ option }) => ({ name: `chooses ${option}`, output: { option } })),
+  { name: 'gives a value', output: { value: 'the same' } },
+  { name: 'chooses what there is not', output: { option: '?' } },
+  FAILS,
+];
+
 const REVIEWER: readonly AgentOutcome[] = [
   { name: 'approves', output: { passed: true, issues: [] } },
   { name: 'finds a new issue', output: ({ nth }) => rejection(freshIssue(nth, 'critical')) },
@@ -56,6 +65,9 @@ function rejection(issue: Json): Json {
   return { passed: false, issues: [issue] };
 }
 
+/** Feedback between agents is bounded too, but by far: whoever wants that proved says what is sent. */
+const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
+
 export type WorstCaseOptions = Partial<Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax'>>;
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
@@ -64,10 +76,13 @@ export const worstCase = async (
   given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
   turnsPerRun: number,
 ): Promise<WorstCase> => {
-  const outcomes = given.outcomes ?? outcomesOf(registry, given);
+  const own = given.outcomes ?? outcomesOf(registry, given);
+  const outcomes: Exploration['outcomes'] = (agent, input) =>
+    isFeedbackRequest(input) ? deciderOf(input) : own(agent, input);
   const proof = await explore(registry, { ...given, outcomes });
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
-  return { ...proof, text: inWords(proof, cap) };
+  const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
+  return { ...proof, text: `${inWords(proof, cap)}${mayTalk ? WITHOUT_FEEDBACK : ''}` };
 };
 
 /** What the agents of the package's own loops may do. */

@@ -362,7 +362,7 @@ describe('a plan run', () => {
     expect({ result, most, text }).toEqual({
       result: 'proved',
       most: 12,
-      text: 'at most 6 calls of agents (12 with retries) in 30 turns',
+      text: 'at most 6 calls of agents (12 with retries) in 30 turns (as long as no agent sends feedback)',
     });
     const { output } = await (await runtime.start('draft', 'a letter')).result();
     expect(output).toMatchObject({ verdict: 'exhausted', spent: { calls: 12 } });
