@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import { RuntimeError } from '../errors.ts';
+import { readContext } from '../events/context-import.ts';
 import { type ContextChange, type ContextPath, readPath, valueAt } from '../events/context-path.ts';
 import type { Json } from '../events/json.ts';
 import type { Change } from '../projections/changes.ts';
@@ -43,6 +44,11 @@ export const createRunContext = ({ execute, read, watch }: ContextPorts, run: st
       change({ type: 'context.update', path: keysOf(path), value }, options),
     push: async (path, value, options) =>
       change({ type: 'context.push', path: keysOf(path), value }, options),
+    async import(document, options) {
+      const { accepted, refused } = readContext(document);
+      for (const { path, value } of accepted) await change({ type: 'context.set', path, value }, options);
+      return { accepted: accepted.map(({ path }) => path), refused };
+    },
     watch: (pattern) => watch(contextView, run, pattern),
   };
 };

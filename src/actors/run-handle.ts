@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { EventObject } from 'xstate';
+import type { ContextImport } from '../events/context-import.ts';
 import type { ContextPath } from '../events/context-path.ts';
 import type { Address, RecordedEvent, StateValue } from '../events/event.ts';
 import type { Failure, Json, JsonObject } from '../events/json.ts';
@@ -49,6 +50,14 @@ export interface RunContext {
   update(path: string | ContextPath, value: JsonObject, options?: SendOptions): Promise<void>;
   /** Adds to the list at the path, which is made if it is not there. */
   push(path: string | ContextPath, value: Json, options?: SendOptions): Promise<void>;
+  /**
+   * Brings in what another system has kept of agents and their feedback (`agent_contexts`, `feedback_loops`), or what `get` gave
+   * of another run. Tells what was taken, and what was not and why.
+   */
+  import(
+    document: Json,
+    options?: Pick<SendOptions, 'by'>,
+  ): Promise<{ readonly accepted: readonly ContextPath[]; readonly refused: ContextImport['refused'] }>;
   /** Changes at paths that match a pattern: "agents.*.status". */
   watch(pattern: string): Observable<Change>;
 }

@@ -21,12 +21,12 @@ const KEY_LENGTH_MAX = 200;
  */
 export const readPath = (path: string | ContextPath): ContextPath => {
   const keys = typeof path === 'string' ? path.split('.') : path;
-  const problem = problemOf(keys);
+  const problem = problemOfPath(keys);
   if (problem) throw new RuntimeError('BAD_PATH', { path: keys.map(String).join('.').slice(0, 80), problem });
   return keys;
 };
 
-const problemOf = (keys: ContextPath): string | undefined => {
+export const problemOfPath = (keys: ContextPath): string | undefined => {
   if (keys.length > KEYS_MAX) return `it has more than ${KEYS_MAX} keys`;
   for (const key of keys) {
     if (typeof key !== 'string' || key === '') return 'a key in it is empty';
@@ -40,7 +40,7 @@ const problemOf = (keys: ContextPath): string | undefined => {
 export const isChangeable = ({ type, path, value }: ContextChange): boolean =>
   Array.isArray(path) &&
   path.length > 0 &&
-  problemOf(path) === undefined &&
+  problemOfPath(path) === undefined &&
   (type === 'context.update' ? isJsonObject(value) : value !== undefined);
 
 /** The value at a path; undefined if there is none. */

@@ -57,3 +57,86 @@ it('T2, T4, T5: with a real implementer, linter and test runner a broken project
     '## Pass 3',
   ]);
 });
+
+/** Targets are asked side by side: which of them answers first is not ours to say. */
+const linesOf = (shown: string): readonly string[] => {
+  const lines = shown.trimEnd().split('\n');
+  const isAnswer = (line: string | undefined) => line?.includes(': feedback.answered ') === true;
+  for (let at = 0; at + 1 < lines.length; at += 1) {
+    const [one = '', other = ''] = [lines[at], lines[at + 1]];
+    if (isAnswer(one) && isAnswer(other) && other < one) [lines[at], lines[at + 1]] = [other, one];
+  }
+  // Whoever answered last has set the rest in motion.
+  return lines.map((line) =>
+    /feedback\.(decided|disagreed)/.test(line) ? line.replace(/ from [\w-]+\)$/, ')') : line,
+  );
+};
+
+it.each([
+  [
+    'a constraint is decided',
+    'websocket-constraint',
+    [
+      'run: step.done prd (because of agent.done from pm)',
+      'run: step.done architecture (because of agent.done from architect)',
+      'developer: feedback.sent round 1 (because of agent.done from developer)',
+      'developer: feedback.opened round 1 (because of feedback.triggered)',
+      'architect: feedback.answered use_polling, round 1 (because of agent.done from architect)',
+      'pm: feedback.answered switch_hosting, round 1 (because of agent.done from pm)',
+      'loop: feedback.disagreed round 1 (because of agent.done)',
+      'architect: feedback.answered use_polling, round 1 (because of agent.done from architect)',
+      'pm: feedback.answered use_polling, round 1 (because of agent.done from pm)',
+      'loop: feedback.decided use_polling, round 1 (because of agent.done)',
+      'loop: feedback.validated round 1 (because of validation.passed)',
+      'loop: feedback.resolved use_polling, round 1 (because of validation.passed)',
+      'run: step.done code (because of agent.done from developer)',
+      'verified: {"realtime":"use_polling"}',
+    ],
+  ],
+  [
+    'a requirement that cannot be met is revised',
+    'infeasible-load-time',
+    [
+      'run: step.done prd (because of agent.done from pm)',
+      'architect: feedback.sent round 1 (because of agent.done from architect)',
+      'architect: feedback.opened round 1 (because of feedback.triggered)',
+      'run: step.corrected prd, round 1 (because of loop.apply)',
+      'pm: feedback.acknowledged round 1 (because of response.received)',
+      'run: step.done prd (because of agent.done from pm)',
+      'pm: feedback.fixed round 1 (because of fix.done)',
+      'architect: feedback.sent round 2 (because of agent.done from architect)',
+      'loop: feedback.validated round 1 (because of validation.failed)',
+      'architect: feedback.opened round 2 (because of validation.failed)',
+      'run: step.corrected prd, round 2 (because of loop.apply)',
+      'pm: feedback.acknowledged round 2 (because of response.received)',
+      'run: step.done prd (because of agent.done from pm)',
+      'pm: feedback.fixed round 2 (because of fix.done)',
+      'run: step.done architecture (because of agent.done from architect)',
+      'loop: feedback.validated round 2 (because of validation.passed)',
+      'loop: feedback.resolved round 2 (because of validation.passed)',
+      'verified: {"loadTimeMs":3500}',
+    ],
+  ],
+  [
+    'a gap is closed',
+    'missing-export',
+    [
+      'run: step.done prd (because of agent.done from pm)',
+      'run: step.done code (because of agent.done from developer)',
+      'qa: feedback.sent round 1 (because of agent.done from qa)',
+      'qa: feedback.opened round 1 (because of feedback.triggered)',
+      'developer: feedback.answered fix_implementation, round 1 (because of agent.done from developer)',
+      'pm: feedback.answered fix_implementation, round 1 (because of agent.done from pm)',
+      'loop: feedback.decided fix_implementation, round 1 (because of agent.done)',
+      'run: step.corrected code, round 1 (because of loop.apply)',
+      'run: step.done code (because of agent.done from developer)',
+      'developer: feedback.fixed round 1 (because of fix.done)',
+      'run: step.done report (because of agent.done from qa)',
+      'loop: feedback.validated round 1 (because of validation.passed)',
+      'loop: feedback.resolved fix_implementation, round 1 (because of validation.passed)',
+      'verified: {"exports":["JSON","CSV"]}',
+    ],
+  ],
+])('B14, B15: %s (%s): who did what, and because of what', (_, example, expected) => {
+  expect(linesOf(runExample(example))).toEqual(expected);
+});

@@ -133,3 +133,52 @@ describe('the context of a run', () => {
     expect(() => context.watch('a.__proto__.b').subscribe()).toThrow();
   });
 });
+
+it('B8: a context of another system is brought in under our names; what is not taken is told', async () => {
+  const file = temporaryFile();
+  const runtime = await open({ file, workflows: [plan], agents: { architect: never, developer: never } });
+  const { context } = await runtime.start('two', null, { id: 'r' });
+  const feedback = { from_agent: 'developer', message: 'no WebSockets', resolved: false, loop_id: 'loop-1' };
+  const outcome = await context.import({
+    agent_contexts: { architect: { status: 'completed', feedback_received: [feedback], outputs: { a: 1 } } },
+    feedback_loops: [{ id: 'loop-1', status: 'pending', state: 'NOTIFYING' }],
+    workflow_state: { paused: true, pause_reason: 'lunch' },
+    notes: ['first'],
+    ['__proto__' as string]: 1,
+  });
+  expect(outcome.accepted.map((path) => path.join('.'))).toEqual([
+    'agents.architect.feedback',
+    'agents.architect.outputs',
+    'loops.loop-1',
+    'notes',
+  ]);
+  expect(outcome.refused).toEqual([
+    { path: 'agent_contexts.architect.status', problem: 'it follows from the run itself' },
+    { path: 'workflow_state', problem: 'it follows from the run itself' },
+    { path: '__proto__', problem: '"__proto__" cannot be a key' },
+  ]);
+  expect(await context.import('nothing')).toEqual({
+    accepted: [],
+    refused: [{ path: '', problem: 'it is not an object' }],
+  });
+  await runtime.close();
+  const second = await open({ file, workflows: [plan], agents: { architect: never, developer: never } });
+  expect(await (await second.run('r')).context.get()).toMatchObject({
+    agents: { architect: { feedback: [feedback], outputs: { a: 1 } } },
+    loops: { 'loop-1': { state: 'NOTIFYING' } },
+    notes: ['first'],
+  });
+});
+
+it('B8: no history is cut: 1,200 changes are all there, in order', async () => {
+  const file = temporaryFile();
+  const runtime = await open({ file, workflows: [plan], agents: { architect: never, developer: never } });
+  const { context } = await runtime.start('two', null, { id: 'r' });
+  const numbers = Array.from({ length: 1_200 }, (_, n) => n);
+  await Promise.all(numbers.map((n) => context.push('log', n)));
+  await runtime.close();
+  const second = await open({ file, workflows: [plan], agents: { architect: never, developer: never } });
+  expect(await (await second.run('r')).context.get('log')).toEqual(numbers);
+  const rows = await second.audit({ run: 'r', types: ['context.push'], limit: 2_000 });
+  expect(rows.map(({ data }) => data['value'])).toEqual(numbers);
+});
