@@ -69,6 +69,7 @@ export {
   type RepeatOutput,
   repeatLoop,
 } from './machines/repeat-loop.ts';
+export { ROSTER } from './machines/roster.ts';
 export type { RunEvent, RunInput } from './machines/run-machine.ts';
 export type { RunOutput } from './machines/run-output.ts';
 export {

@@ -8,7 +8,7 @@ export const reduceFeedback: Reduce = (given) => {
   const state = given as FeedbackState; // Kept for the machine of feedback loops only.
   const { feedback, budget, resolution } = state;
   return {
-    feedback: [feedback.type, feedback.mode, feedback.rule as Json],
+    feedback: [feedback.type, feedback.mode, feedback.rule],
     nth: state.nth,
     pending: Object.keys(state.pending).sort(),
     started: [...state.started].sort(),

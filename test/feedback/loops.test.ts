@@ -41,7 +41,7 @@ const opened = async (team: Team = {}, more: Record<string, unknown> = {}) => {
   return { runtime, run, calls, asked, options, file, plan };
 };
 
-const asked = (answer: (request: FeedbackRequest) => unknown) => ({ architect: answer, pm: answer });
+const asked = (choose: (request: FeedbackRequest) => unknown) => ({ architect: choose, pm: choose });
 
 describe('the statechart of a loop', () => {
   it('B7: goes through all seven states, in order, and back to idle when the run is complete', async () => {
@@ -331,11 +331,11 @@ describe('waiting for a resolution', () => {
 
   it('B11: of a requirement, the loop that is open comes before the latest', async () => {
     const { runtime } = await opened({ decides: asked(never) });
-    const open = await runtime.feedback.trigger({ run: 'r', source: 'developer', ...CONSTRAINT });
+    const first = await runtime.feedback.trigger({ run: 'r', source: 'developer', ...CONSTRAINT });
     const later = await runtime.feedback.trigger({ run: 'r', source: 'orchestrator', ...CONSTRAINT });
     await runtime.feedback.resolve(later, 'done');
     const waited = runtime.feedback.waitForResolution('REQ-123');
-    await runtime.feedback.resolve(open, 'at last', { by: 'ann' });
+    await runtime.feedback.resolve(first, 'at last', { by: 'ann' });
     expect(await waited).toMatchObject({ value: 'at last', by: ['ann'], isManual: true });
   });
 

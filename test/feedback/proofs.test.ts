@@ -29,7 +29,7 @@ const sends = (type: string): AgentOutcome => ({
 });
 
 const proveOf = async (declared: Workflow, outcomes: NonNullable<WorstCaseOptions['outcomes']>) => {
-  const runtime = await createRuntime({ file: ':memory:', workflows: [declared], agents: {} as never });
+  const runtime = await createRuntime({ file: ':memory:', workflows: [declared], agents: {} });
   try {
     return await runtime.worstCase(declared.name, null, { outcomes, statesMax: 50_000 });
   } finally {
@@ -108,7 +108,7 @@ describe('K5: feedback between agents comes to an end, whatever they say', () =>
   });
 
   it('what agents may do is asked by what they are given', async () => {
-    const runtime = await createRuntime({ file: ':memory:', workflows: [plan()], agents: {} as never });
+    const runtime = await createRuntime({ file: ':memory:', workflows: [plan() as Workflow], agents: {} });
     const seen = new Set<string>();
     await runtime.worstCase('pair', null, {
       outcomes: (agent, input) => {

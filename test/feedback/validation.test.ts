@@ -178,7 +178,7 @@ describe('a gap between what was asked for and what was made', () => {
       { steps: { ...lists, qa: reports(1, CSV) }, decides: decidedBy('mark_as_limitation') },
       {
         gap: { ...gap, function: 'count' },
-        functions: { count: (asked, made) => ({ asked: (asked as []).length, made: (made as []).length }) },
+        functions: { count: (wanted, made) => ({ asked: (wanted as []).length, made: (made as []).length }) },
       },
     );
     expect(asked[0]?.details['gap']).toEqual({ asked: 2, made: 2 });

@@ -182,20 +182,23 @@ describe('the rule of a gate', () => {
   });
 
   it('X5: whatever reviewers answer, judging does not throw, and garbage does not approve', () => {
-    const anyJson = fc.oneof(
-      fc.jsonValue({ maxDepth: 4 }),
-      fc.record(
-        {
-          passed: fc.jsonValue(),
-          issues: fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue())),
-          decision: fc.jsonValue(),
-          option: fc.jsonValue(),
-          feedback: fc.jsonValue(),
-          note: fc.jsonValue(),
-        },
-        { requiredKeys: [] },
-      ),
-    ) as fc.Arbitrary<Json>;
+    // The log has no -0.
+    const anyJson = fc
+      .oneof(
+        fc.jsonValue({ maxDepth: 4 }),
+        fc.record(
+          {
+            passed: fc.jsonValue(),
+            issues: fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue())),
+            decision: fc.jsonValue(),
+            option: fc.jsonValue(),
+            feedback: fc.jsonValue(),
+            note: fc.jsonValue(),
+          },
+          { requiredKeys: [] },
+        ),
+      )
+      .map((value) => JSON.parse(JSON.stringify(value)) as Json);
     const anyAnswer = fc.record({ output: anyJson, issues: anyJson }, { requiredKeys: ['output'] });
     const anyRule = fc.constantFrom<GateRule>('all', 'any-blocker', { quorum: 1 }, { quorum: 2 });
     fc.assert(

@@ -8,6 +8,7 @@ import {
   type GivenFeedback,
   isFeedbackRequest,
   planRun,
+  ROSTER,
   type RuntimeOptions,
   type StepInput,
   type Workflow,
@@ -17,24 +18,14 @@ import { expectReplays, open } from './runtimes.ts';
 
 export type Request = AgentRequest<StepInput>;
 
-/** The roster that most people begin with: one after the other, architect and ux-expert side by side. */
-const STEPS = [
-  { id: 'analysis', agent: 'analyst' },
-  { id: 'prd', agent: 'pm', needs: ['analysis'] },
-  { id: 'architecture', agent: 'architect', needs: ['prd'], group: 'design' },
-  { id: 'ui_spec', agent: 'ux-expert', needs: ['prd'], group: 'design' },
-  { id: 'code', agent: 'developer', needs: ['design'] },
-  { id: 'report', agent: 'qa', needs: ['code'] },
-] as const;
-
 type PlanOptions = Omit<Parameters<typeof planRun>[1], 'steps'>;
 
 export const rosterPlan = (options: PlanOptions = {}) =>
   planRun('product', {
     // Failures are meant in these tests: nothing is gained by waiting.
-    roles: Object.fromEntries(STEPS.map(({ agent }) => [agent, { attempts: 1 }])),
+    roles: Object.fromEntries(ROSTER.map(({ agent }) => [agent, { attempts: 1 }])),
     ...options,
-    steps: STEPS,
+    steps: ROSTER,
   });
 
 type Behaviour = (request: Request) => unknown;
