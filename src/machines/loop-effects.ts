@@ -117,7 +117,9 @@ const settle = (given: RunState, id: string): Outcome => {
   const fresh = freshSteps(state);
   const begun = loop.rerun.filter((step) => {
     const { status, seen, feedback } = stepOf(state, step);
-    return fresh.has(step) || (status === 'working' && seen === feedback.length);
+    // One that has begun and found out something itself is not begun again.
+    const isAtWork = status === 'working' && seen === feedback.length;
+    return loop.begun.includes(step) || fresh.has(step) || isAtWork;
   });
   const fixed = loop.rerun.filter((step) => fresh.has(step));
   const isDone = neededBy(state.plan, loop).every((step) => fresh.has(step));

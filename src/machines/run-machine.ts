@@ -236,6 +236,8 @@ const notes = {
   'run.waits': { guard: 'isAwaited', actions: 'noteWaits' },
   'step.rerun': { guard: 'isFinished', actions: 'rerun' },
   ...fromLoops,
+  'run.pause': { guard: 'hasText', actions: 'pause' },
+  'run.resume': { guard: 'hasReason', actions: 'resume' },
 } as const;
 
 /** Whoever waits for a nested run that waits for a person, waits for that person. */
@@ -290,11 +292,7 @@ export const runMachine = setupRun.createMachine({
     waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     paused: {
       after: untilDeadline,
-      on: {
-        ...notes,
-        'run.pause': { guard: 'hasText', actions: 'pause' },
-        'run.resume': { guard: 'hasReason', actions: 'resume' },
-      },
+      on: notes,
       always: [
         { guard: 'isUnpaused', target: 'working' },
         { guard: 'waitsForLoops', target: 'escalated' },
@@ -305,11 +303,7 @@ export const runMachine = setupRun.createMachine({
       tags: WAITING_TAG,
       ...tellsParent,
       after: untilDeadline,
-      on: {
-        ...notes,
-        'run.pause': { guard: 'hasText', actions: 'pause' },
-        'run.resume': { guard: 'hasReason', actions: 'resume' },
-      },
+      on: notes,
       always: [
         { guard: 'isUnpaused', target: 'working' },
         { guard: 'waitsNoMore', target: 'paused' },
@@ -327,11 +321,7 @@ export const runMachine = setupRun.createMachine({
     asking: {
       tags: WAITING_TAG,
       ...tellsParent,
-      on: {
-        ...notes,
-        'run.pause': { guard: 'hasText', actions: 'pause' },
-        'run.resume': { guard: 'hasReason', actions: 'resume' },
-      },
+      on: notes,
       invoke: {
         id: 'question',
         src: 'question',
