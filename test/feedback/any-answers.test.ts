@@ -60,15 +60,16 @@ const expected = ({ targets, first, second, order, rule }: Scenario) => {
   return again === 'wait' ? 'late' : again;
 };
 
-/** Lets those who answer do so one after the other, in the order of the scenario. */
+/** Lets those who answer do so one after the other, in the order of the scenario: each when the one before is in the log. */
 const createOrder = ({ targets, order }: Scenario, speaks: (target: Target) => boolean) => {
   const queue = order.filter((target) => targets.includes(target) && speaks(target));
   const waiting = new Map<Target, () => void>();
+  let isSpeaking = false;
   const next = () => {
     const [head] = queue;
     const go = head === undefined ? undefined : waiting.get(head);
-    if (head === undefined || !go) return;
-    waiting.delete(head);
+    if (isSpeaking || !go) return;
+    isSpeaking = true;
     queue.shift();
     go();
   };
@@ -78,7 +79,10 @@ const createOrder = ({ targets, order }: Scenario, speaks: (target: Target) => b
         waiting.set(target, resolve);
         next();
       }),
-    done: next,
+    answered: () => {
+      isSpeaking = false;
+      next();
+    },
   };
 };
 
@@ -99,8 +103,6 @@ const playOut = async (given: Scenario) => {
     if (word === 'never') return new Promise<never>(() => undefined);
     await orders[asked].turn(name);
     heard += 1;
-    // The next one speaks when this answer is in the log.
-    setTimeout(orders[asked].done, 5);
     if (word === 'fails') throw new Error('out of order');
     return { option: word };
   };
@@ -117,6 +119,9 @@ const playOut = async (given: Scenario) => {
     },
   };
   const runtime = await createRuntime(options as never);
+  runtime.events$.subscribe(({ type, data }) => {
+    if (type === 'feedback.answered') orders[data['nth'] === 2 ? 2 : 1].answered();
+  });
   try {
     await runtime.start('four', null, { id: 'r' });
     const feedback: GivenFeedback = {
