@@ -4,6 +4,7 @@ export type { Agent, AgentFunction, AgentOptions, AgentRequest } from './actors/
 // Agents.
 export { agent } from './actors/agent.ts';
 export type { Progress } from './actors/call-runner.ts';
+export type { Clock } from './actors/clock.ts';
 export type { CommandOptions } from './actors/command-options.ts';
 export type { Command } from './actors/commands.ts';
 export type { Escalation } from './actors/escalations.ts';

@@ -20,6 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   proofs: [...FACTS, 'events', 'machines', 'actors'],
   runtime: [...INNER, 'actors', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
   index: [...INNER, 'actors', 'proofs', 'runtime'],
+  testing: ['index', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*'],
   cli: ['index', 'node:*'],
 };
