@@ -1,5 +1,6 @@
 import { filter, map, type Observable } from 'rxjs';
 import type { Address, RecordedEvent } from '../events/event.ts';
+import { inWords } from '../machines/feedback-asks.ts';
 import { FEEDBACK } from '../machines/feedback-work.ts';
 
 /** A feedback that its agents could not resolve: a person is asked. */
@@ -11,7 +12,7 @@ export interface Escalation {
   /** What the feedback says. */
   readonly issue: string;
   /** What `runtime.answer` takes; null if the run stops at its limits, and nobody is asked. */
-  readonly question: Address;
+  readonly question: Address | null;
 }
 
 export const escalationsIn = (events$: Observable<RecordedEvent>): Observable<Escalation> =>
@@ -19,12 +20,12 @@ export const escalationsIn = (events$: Observable<RecordedEvent>): Observable<Es
     filter(
       ({ type, kind, machine }) => type === 'feedback.escalated' && kind === 'fact' && machine === FEEDBACK,
     ),
-    map(({ actor, run, data: { reason, description } }) => ({
+    map(({ actor, run, data: { reason, description, asks } }) => ({
       loop: actor,
       run,
       reason: typeof reason === 'string' ? reason : '',
-      issue: typeof description === 'string' ? description : JSON.stringify(description ?? null),
-      question: `${actor}/question`,
+      issue: inWords(description ?? null),
+      question: asks === true ? `${actor}/question` : null,
     })),
   );
 
@@ -34,10 +35,10 @@ const CONTROL = /\p{Cc}/gu;
 /** What a person reads. */
 export const escalationText = ({ loop, reason, issue, question }: Escalation): string =>
   [
-    `A person is needed: the feedback ${loop} was escalated.`,
+    `${question === null ? 'The run stops' : 'A person is needed'}: the feedback ${loop} was escalated.`,
     `  reason: ${reason}`,
     `  issue:  ${issue}`,
-    `  answer: ${question}`,
+    ...(question === null ? ['  nobody is asked: the run ends'] : [`  answer: ${question}`]),
   ]
     .map((line) => line.replaceAll(CONTROL, ' '))
     .join('\n');

@@ -3,7 +3,7 @@ import { RuntimeError } from '../errors.ts';
 import { runOf } from '../events/address.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
 import type { DecisionRule, FeedbackOption, GivenFeedback } from '../events/feedback.ts';
-import type { Json } from '../events/json.ts';
+import { isJsonObject, type Json } from '../events/json.ts';
 import type { Severity } from '../events/severity.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import { fixFeedback, originOf } from '../machines/fix-feedback.ts';
@@ -113,6 +113,9 @@ interface Finder {
   named(name: string, run: string | undefined): Promise<string>;
 }
 
+/** The address of a loop. A requirement may have a slash in it as well. */
+const ID = /\/loop-\d{13}-\d{4,}$/;
+
 const createFinder = ({ read }: FeedbackPorts): Finder => {
   const all: Finder['all'] = async (run) =>
     Object.values(await read(feedbackLoops, run)).sort((one, other) => (one.id < other.id ? -1 : 1));
@@ -125,7 +128,7 @@ const createFinder = ({ read }: FeedbackPorts): Finder => {
       return loop;
     },
     async named(name, run) {
-      if (name.includes('/')) return name;
+      if (ID.test(name)) return name;
       if (run !== undefined) {
         const about = (await all(run)).filter(({ requirement }) => requirement === name);
         return (about.find(({ status }) => status !== 'resolved') ?? about.at(-1))?.id ?? name;
@@ -167,12 +170,25 @@ export const createFeedback = (ports: FeedbackPorts): FeedbackApi => {
     },
     resolve: async (id, resolution, { note = null, by, ...options } = {}) => {
       const message = { type: 'feedback.resolve', resolution, by: by ?? null, note };
+      checkOption(await finder.find(id), resolution);
       await tell(id, message, { ...options, ...(by !== undefined && { by }) });
     },
     escalate: (id, reason, options = {}) => tell(id, { type: 'feedback.escalate', reason }, options),
     loop: (id) => finder.find(id),
     loops: (run) => finder.all(run),
   };
+};
+
+/** Whoever names an option means one that there is. */
+const checkOption = ({ id, rounds }: FeedbackLoop, resolution: Json): void => {
+  const option = isJsonObject(resolution) ? resolution['option'] : undefined;
+  const options = (rounds.at(-1)?.options ?? []) as readonly FeedbackOption[]; // The loop wrote them.
+  if (option === undefined || options.some((known) => known.option === option)) return;
+  throw new RuntimeError('BAD_ANSWER', {
+    question: id,
+    problem: `${JSON.stringify(option)} is none of its options`,
+    options: options.map((known) => known.option),
+  });
 };
 
 type Message = { readonly type: string } & Readonly<Record<string, Json>>;
@@ -239,7 +255,8 @@ const resolutionOf = async (
   const news$ = ports.events$.pipe(
     filter(
       ({ actor, type, run: its }) =>
-        its === run && ((actor === id && type === 'feedback.resolved') || type === TYPE.runEnded),
+        (actor === id && (type === 'feedback.resolved' || type === TYPE.stopped || type === TYPE.failed)) ||
+        (its === run && type === TYPE.runEnded),
     ),
   );
   // The bus is complete when the runtime has closed.
@@ -250,7 +267,7 @@ const resolutionOf = async (
   try {
     const early = await finder.find(id);
     if (early.status === 'resolved' && early.resolution) return early.resolution;
-    if (await hasEnded(ports, run)) throw new RuntimeError('FEEDBACK_ENDED', { loop: id });
+    if (await hasEnded(ports, id)) throw new RuntimeError('FEEDBACK_ENDED', { loop: id });
     const told = await Promise.race([news, late]);
     if (told instanceof RuntimeError) throw told;
     const { resolution } = await finder.find(id);
@@ -261,5 +278,5 @@ const resolutionOf = async (
   }
 };
 
-const hasEnded = async ({ actor }: FeedbackPorts, run: string): Promise<boolean> =>
-  (await actor(run))?.status !== 'active';
+const hasEnded = async ({ actor }: FeedbackPorts, loop: Address): Promise<boolean> =>
+  (await actor(loop))?.status !== 'active';

@@ -88,14 +88,30 @@ export interface GivenFeedback<Type extends string = string> {
 
 const OPTION_MEMBERS: Readonly<Record<string, (value: Json | undefined) => boolean>> = {
   option: (value) => isText(value),
-  impact: (value) => typeof value === 'string',
-  effort: (value) => typeof value === 'string',
+  impact: (value) => isSaid(value),
+  effort: (value) => isSaid(value),
   rerun: (value) => Array.isArray(value) && value.every(isText),
   keep: (value) => typeof value === 'boolean',
   debt: (value) => typeof value === 'boolean',
 };
 
 const isText = (value: Json | undefined): boolean => typeof value === 'string' && value.trim() !== '';
+/** A large text is a reference to it. */
+const isSaid = (value: Json | undefined): boolean => typeof value === 'string' || isBlobRef(value);
+
+const MEMBERS = [
+  'type',
+  'targets',
+  'severity',
+  'description',
+  'requirement',
+  'details',
+  'action',
+  'options',
+  'rule',
+  'from',
+  'timeMs',
+];
 
 /** Everything that is wrong with the form of a feedback. Whoever made it may be a model, so that nothing about it is sure. */
 export const problemsOfForm = (given: Json | undefined): readonly string[] => {
@@ -114,13 +130,17 @@ export const problemsOfForm = (given: Json | undefined): readonly string[] => {
     `"severity" must be one of ${SEVERITIES.join(', ')}`,
   );
   check(isText(description) || isBlobRef(description), '"description" must be a text');
+  const strangers = Object.keys(given).filter((name) => !MEMBERS.includes(name));
+  check(strangers.length === 0, `there is no "${strangers.join('", "')}"; known are ${MEMBERS.join(', ')}`);
   check(requirement === undefined || isText(requirement), '"requirement" must be a text');
   check(details === undefined || isJsonObject(details), '"details" must be an object');
-  check(action === undefined || isText(action), '"action" must be a text');
+  check(action === undefined || isSaid(action), '"action" must be a text');
   check(
     options === undefined || (isList(options) && options.every(isOption)),
     `"options" must be a list of objects with ${Object.keys(OPTION_MEMBERS).join(', ')}, of which "option" must be there`,
   );
+  const names = isList(options) ? options.map((option) => isJsonObject(option) && option['option']) : [];
+  check(new Set(names).size === names.length, '"options" has one twice');
   check(
     rule === undefined || rule === 'unanimous' || rule === 'first' || isDecider(rule, targets),
     '"rule" must be "unanimous", "first", or { "decider": one of the targets }',

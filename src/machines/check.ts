@@ -119,7 +119,7 @@ const keysIn = (path: string): readonly string[] => {
     throw error;
   }
 };
-const agentIn = (path: string): string | undefined => {
+export const agentIn = (path: string): string | undefined => {
   const [first, role] = keysIn(path);
   return first === 'agents' ? role : undefined;
 };

@@ -1,4 +1,6 @@
+import { isBlobRef, largeInWords } from '../events/blob.ts';
 import { delivery } from '../events/delivery.ts';
+import { feedbackIn } from '../events/feedback.ts';
 import type { Json } from '../events/json.ts';
 import type { Spent } from '../events/usage.ts';
 import { startActor } from '../events/vocabulary.ts';
@@ -8,6 +10,7 @@ import type { FeedbackState, LoopOutcome } from './feedback-state.ts';
 import { type FeedbackRequest, readAnswer, type TargetAnswer } from './feedback-work.ts';
 import type { Budget } from './limits.ts';
 import type { Feedback } from './loop-state.ts';
+import type { QuestionInput } from './question-machine.ts';
 import { agentId, type RunMessage } from './run-messages.ts';
 
 /** Asks the targets: the first time, or once more with what the others said. */
@@ -31,24 +34,40 @@ export const ask = (state: FeedbackState): LoopOutcome => {
       ),
       ...(state.isPaused ? missing.map((role) => ({ type: 'agent.pause', to: `./${agentId(role)}` })) : []),
       ...state.targets.map((role) => requestOf(next, role, id)),
+      ...tellWaits(next, next.pending),
     ],
   };
 };
 
-/** A person that is a target sees what there is to choose. */
-const questionOf = (
-  { description, options, mode }: Feedback,
-  text: string,
-): NonNullable<WorkRequest['question']> => ({
-  text: typeof description === 'string' ? description : text,
-  options: options.map(({ option, impact, effort }) => ({
+/** What a person may choose. */
+export const choicesOf = ({ options }: Feedback): QuestionInput['options'] =>
+  options.map(({ option, impact, effort }) => ({
     id: option,
     label: option,
-    ...(impact !== undefined && { impact }),
-    ...(effort !== undefined && { effort }),
-  })),
-  isFree: mode === 'align',
+    ...(impact !== undefined && { impact: inWords(impact) }),
+    ...(effort !== undefined && { effort: inWords(effort) }),
+  }));
+
+/** A text that is so large that the log keeps it elsewhere has a name only. */
+export const inWords = (text: Json): string => {
+  if (typeof text === 'string') return text;
+  return isBlobRef(text) ? largeInWords(text) : JSON.stringify(text);
+};
+
+/** A person that is a target sees what there is to choose. */
+const questionOf = (feedback: Feedback): NonNullable<WorkRequest['question']> => ({
+  text: inWords(feedback.description),
+  options: choicesOf(feedback),
+  isFree: feedback.mode === 'align',
 });
+
+/** Why they could not be brought together. */
+export const disagreementOf = ({ answers }: FeedbackState): string => {
+  const problems = answers.flatMap(({ target, problem }) =>
+    problem === null ? [] : [`${target}: ${problem}`],
+  );
+  return problems.length === 0 ? 'the targets do not agree' : `not all answers count: ${problems.join('; ')}`;
+};
 
 const requestOf = (state: FeedbackState, role: string, id: string): RunMessage => {
   const { task, round, nth, source, feedback, said } = state;
@@ -77,15 +96,24 @@ const requestOf = (state: FeedbackState, role: string, id: string): RunMessage =
     history: [],
     context: null,
     budget: state.budget,
-    ...(person && { question: questionOf(feedback, person.text) }),
+    ...(person && { question: questionOf(feedback) }),
   };
   return { type: 'agent.request', to: `./${agentId(role)}`, request: request as unknown as Json };
+};
+
+/** Whoever waits for this loop waits for persons, if nobody else is left. */
+const tellWaits = ({ roles }: FeedbackState, pending: FeedbackState['pending']): readonly RunMessage[] => {
+  const open = Object.keys(pending);
+  return open.some((role) => roles[role]?.person)
+    ? [{ type: 'loop.waits', to: '..', waits: open.every((role) => roles[role]?.person != null) }]
+    : [];
 };
 
 /** Takes down what a target said. */
 export const noteReply = (state: FeedbackState, reply: AgentReply, role: string): LoopOutcome => {
   const { [role]: _, ...pending } = state.pending;
   const { options, mode } = state.feedback;
+  const found = reply.type === 'agent.done' ? feedbackIn(reply.answer.feedback) : [];
   const answer: TargetAnswer =
     reply.type === 'agent.done'
       ? readAnswer(role, reply.answer.output, { options, isFree: mode === 'align' })
@@ -101,6 +129,9 @@ export const noteReply = (state: FeedbackState, reply: AgentReply, role: string)
     messages: [
       { type: 'feedback.answered', round: state.round, nth: state.nth, ...answer },
       { type: 'loop.spent', to: '..', spent: reply.spent as unknown as Json },
+      // What it has found out itself goes its own way.
+      ...found.map((feedback) => ({ type: 'loop.report', to: '..', source: role, feedback })),
+      ...tellWaits(state, pending),
     ],
   };
 };

@@ -1,9 +1,9 @@
 import { assign, enqueueActions, setup } from 'xstate';
 import { delivery } from '../events/delivery.ts';
-import { isJsonObject, type Json } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply } from './agent-work.ts';
-import { ask, noteReply } from './feedback-asks.ts';
+import { ask, choicesOf, disagreementOf, inWords, noteReply } from './feedback-asks.ts';
 import {
   beginRound,
   decide,
@@ -111,6 +111,7 @@ const setupFeedback = setup({
     escalate: enqueueActions(({ context, enqueue }) => {
       apply(enqueue, escalate(context, contextAddress()));
     }),
+    becauseOfAnswers: assign(({ context }) => ({ reason: disagreementOf(context) })),
     because: assign((_, reason: string) => ({ reason })),
     becauseOf: assign(({ event, context }) =>
       'reason' in event && typeof event.reason === 'string'
@@ -148,8 +149,11 @@ const setupFeedback = setup({
     isAgreed: ({ context }) => isAgreed(context),
     mayAskAgain: ({ context }) => mayAskAgain(context),
     asks: ({ context }) => context.onLimit === 'ask',
-    says: (_, { said, option }: { said: QuestionOutput; option: string }) =>
-      said.outcome === 'answered' && said.option === option,
+    /** An option of the feedback that has the same name means what the feedback says. */
+    says: ({ context }, { said, option }: { said: QuestionOutput; option: string }) =>
+      said.outcome === 'answered' &&
+      said.option === option &&
+      !context.feedback.options.some((own) => own.option === option),
     isExpired: (_, said: QuestionOutput) => said.outcome === 'expired',
   },
   delays: { timeLimit: ({ context }) => context.feedback.timeMs },
@@ -171,11 +175,13 @@ const byHand = (
   state: FeedbackState,
   { resolution, by, note }: Extract<FeedbackEvent, { type: 'feedback.resolve' }>,
 ): Resolution => {
-  const named = isJsonObject(resolution ?? null) ? (resolution as { option?: Json }).option : resolution;
-  const known = state.feedback.options.find(({ option }) => option === named);
+  const given = isJsonObject(resolution ?? null)
+    ? (resolution as JsonObject)
+    : { option: resolution ?? null };
+  const known = state.feedback.options.find(({ option }) => option === given['option']);
   return {
     option: known?.option ?? null,
-    value: resolution ?? null,
+    value: known ? (given['value'] ?? null) : (resolution ?? null),
     note: note ?? null,
     by: [by ?? 'host'],
     effect: known ? effectOf(state, known.option) : NONE,
@@ -200,13 +206,8 @@ const byAnswer = (state: FeedbackState, said: QuestionOutput): Resolution => {
 
 const questionFor = (state: FeedbackState): QuestionInput => {
   const { feedback, reason, said, round, source, targets, questionLevels, onExpiry } = state;
-  const own = feedback.options.map(({ option, impact, effort }) => ({
-    id: option,
-    label: option,
-    ...(impact !== undefined && { impact }),
-    ...(effort !== undefined && { effort }),
-  }));
-  const about = typeof feedback.description === 'string' ? feedback.description : 'a feedback';
+  const own = choicesOf(feedback);
+  const about = inWords(feedback.description);
   return {
     text: `${about} (${reason})`,
     details: {
@@ -285,10 +286,7 @@ const feedbackMachine = setupFeedback.createMachine({
           always: [
             { guard: 'isAgreed', target: 'applying', actions: 'decide' },
             { guard: 'mayAskAgain', target: 'askingAgain', actions: 'askAgain' },
-            {
-              target: '#feedback.escalating',
-              actions: { type: 'because', params: 'the targets do not agree' },
-            },
+            { target: '#feedback.escalating', actions: 'becauseOfAnswers' },
           ],
         },
         /** They have not agreed: each sees what the others chose. */

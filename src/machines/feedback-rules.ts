@@ -240,6 +240,7 @@ export const escalate = (state: FeedbackState, context: string): LoopOutcome => 
         met: state.met as unknown as Json,
         description: feedback.description,
         answers: state.said as unknown as Json,
+        asks: state.onLimit === 'ask',
       },
       {
         type: 'context.update',

@@ -123,6 +123,20 @@ export const metLimit = (
   return undefined;
 };
 
+/** The part of a run's own budget that is used up, if any is. */
+export const budgetMet = ({
+  limits,
+  spent,
+}: {
+  readonly limits: Limits;
+  readonly spent: Spent;
+}): MetLimit | undefined =>
+  metLimit(limits, {
+    costUsd: { used: spent.costUsd },
+    tokens: { used: spent.tokens },
+    calls: { used: spent.calls },
+  });
+
 /** What of a budget is left: what a nested loop, or one request, is given. */
 export interface Budget {
   readonly costUsd: number | null;

@@ -1,12 +1,15 @@
 import type { Json, JsonObject } from '../events/json.ts';
 import type { Resolution } from './feedback-work.ts';
-import { stepNamed } from './fix-feedback.ts';
+import { stepFor } from './fix-feedback.ts';
 import type { IssueRecord } from './issues.ts';
+import { budgetMet } from './limits.ts';
 import { between, type LoopState, neededBy, openLoops } from './loop-state.ts';
-import { hashOf } from './plan.ts';
-import { liftPause, nextRound, pairsOf, pauseFor } from './run-loops.ts';
+import { after, hashOf } from './plan.ts';
+import { raised } from './run-decisions.ts';
+import { haltOf } from './run-halts.ts';
+import { hasHeard, liftPause, nextRound, pairsOf, pauseFor } from './run-loops.ts';
 import { chain, loopAddress, type Outcome, type RunMessage, toLoop } from './run-messages.ts';
-import { freshSteps, keyOf, type RunState, stepOf, withLoop, withStep } from './run-state.ts';
+import { freshSteps, keyOf, openRequests, type RunState, stepOf, withLoop, withStep } from './run-state.ts';
 
 /** What was decided is done: steps run again, others are kept, debts are noted. The run may go on. */
 export const applyResolution = (state: RunState, id: string, resolution: Resolution): Outcome => {
@@ -16,10 +19,9 @@ export const applyResolution = (state: RunState, id: string, resolution: Resolut
   const rerun = stepsOf(state, loop, effect);
   const decided = withLoop(state, id, {
     phase: 'fixing',
+    isWaiting: false,
     rerun,
-    kept: effect.keep
-      ? between(state.plan, loop, rerun).filter((step) => stepOf(state, step).hash !== null)
-      : [],
+    kept: effect.keep ? keptBy(state, loop, rerun) : [],
     isValidatedBySource: loop.isValidatedBySource && !(effect.debt && rerun.length === 0),
   });
   return chain(
@@ -29,16 +31,19 @@ export const applyResolution = (state: RunState, id: string, resolution: Resolut
   );
 };
 
+/** Results between what runs again and the source, and those of the other targets. */
+const keptBy = ({ plan, steps }: RunState, loop: LoopState, rerun: readonly string[]): readonly string[] => {
+  const later = after(plan, rerun);
+  const others = loop.targets
+    .map(({ step }) => step)
+    .filter((step) => later.has(step) && !rerun.includes(step));
+  return [...new Set([...between(plan, loop, rerun), ...others])].filter((step) => steps[step]?.hash != null);
+};
+
 /** The source is not among them: it goes on when all is resolved. */
-const stepsOf = (
-  { plan }: RunState,
-  { targets, sourceStep }: LoopState,
-  { rerun }: Resolution['effect'],
-): readonly string[] => {
-  const named = rerun.flatMap(
-    (name) => targets.find(({ role }) => role === name)?.step ?? stepNamed(plan, name)?.id ?? [],
-  );
-  return [...new Set(named)].filter((id) => id !== sourceStep);
+const stepsOf = ({ plan }: RunState, loop: LoopState, { rerun }: Resolution['effect']): readonly string[] => {
+  const named = rerun.flatMap((name) => stepFor(plan, name, loop)?.id ?? []);
+  return [...new Set(named)].filter((id) => id !== loop.sourceStep);
 };
 
 /** Runs a step again with what was found and decided. One that failed may be tried again. */
@@ -82,12 +87,15 @@ const decisionOf = (loop: LoopState, { option, value, note, by }: Resolution): J
   by,
 });
 
-const noteDebt = (
-  state: RunState,
-  { feedback, source, subject }: LoopState,
-  resolution: Resolution,
-): RunState => {
+const noteDebt = (state: RunState, loop: LoopState, resolution: Resolution): RunState => {
   if (!resolution.effect.debt) return state;
+  const debt = debtOf(loop, resolution.note);
+  const isKnown = (other: IssueRecord) => other.gate === debt.gate && other.fingerprint === debt.fingerprint;
+  return { ...state, debt: [...state.debt.filter((other) => !isKnown(other)), debt] };
+};
+
+/** What stays open, as a debt. */
+export const debtOf = ({ feedback, source, subject }: LoopState, note: string | null): IssueRecord => {
   const debt: IssueRecord = {
     fingerprint: subject,
     severity: feedback.severity,
@@ -99,15 +107,15 @@ const noteDebt = (
     lastPass: 1,
     inRow: 1,
     status: 'accepted',
-    note: resolution.note,
+    note,
   };
-  return { ...state, debt: [...state.debt, debt] };
+  return debt;
 };
 
 /** Tells the loops how far the steps are that run again because of them. */
 export const settleLoops = (state: RunState): Outcome =>
   openLoops(state.loops)
-    .filter(({ phase }) => phase === 'fixing')
+    .filter(({ phase, status }) => phase === 'fixing' && status === 'open')
     .reduce<Outcome>((done, { id }) => chain(done, (next) => settle(next, id)), { state, messages: [] });
 
 const settle = (given: RunState, id: string): Outcome => {
@@ -131,7 +139,7 @@ const settle = (given: RunState, id: string): Outcome => {
   return {
     state: withLoop(state, id, { begun, fixed, ...(isDone && { phase: 'fixed' as const }) }),
     messages: [
-      ...tell('response.received', begun, loop.begun),
+      ...(loop.feedback.mode === 'fix' ? tell('response.received', begun, loop.begun) : []),
       ...tell('fix.done', fixed, loop.fixed),
       ...(isDone ? [toLoop(id, { type: 'resolution.complete' })] : []),
     ],
@@ -190,7 +198,7 @@ const askSource = (state: RunState, loop: LoopState, resolution: Resolution): Ru
 /** A step has ended: loops that have waited for its word go on. */
 export const noteStep = (state: RunState, step: string): Outcome => {
   const waiting = openLoops(state.loops).filter(
-    ({ phase, sourceStep }) => phase === 'validating' && sourceStep === step,
+    ({ phase, sourceStep }) => phase === 'validating' && sourceStep === step && hasHeard(state, step),
   );
   return {
     state: waiting.reduce((next, { id }) => withLoop(next, id, { phase: 'over' }), state),
@@ -233,6 +241,24 @@ export const noteResult = (state: RunState, step: string): RunState =>
     .filter(({ isReported, sourceStep }) => isReported && sourceStep === step)
     .reduce((next, { id }) => withLoop(next, id, { isReported: false }), state);
 
+/** Loops whose steps wait for each other, while nothing else goes on: a person has to find the way out. */
+export const breakDeadlock = (state: RunState): Outcome => {
+  const open = openLoops(state.loops);
+  const isStill = state.halt === null && state.pauseReasons.length === 0 && openRequests(state).length === 0;
+  const isStuck = isStill && open.length > 0 && open.every(isWaitingForSteps);
+  if (!isStuck) return { state, messages: [] };
+  const reason = 'nothing can go on: the steps that have to work wait for each other';
+  return {
+    state,
+    messages: open.map(({ id, phase }) =>
+      toLoop(id, { type: phase === 'fixing' ? 'resolution.failed' : 'validation.failed', reason, met: null }),
+    ),
+  };
+};
+
+const isWaitingForSteps = ({ status, phase }: LoopState): boolean =>
+  status === 'open' && (phase === 'fixing' || phase === 'validating');
+
 /** A loop waits for a person; so does the run. */
 export const escalateLoop = (state: RunState, id: string, reason: string): Outcome =>
   pauseFor(withLoop(state, id, { status: 'escalated' }), id, reason);
@@ -245,12 +271,19 @@ export const retryLoop = (state: RunState, id: string): Outcome => {
   for (const pair of pairsOf(loop)) rounds[pair] = 0;
   const { feedbacks } = state.limits;
   const limits = {
-    ...state.limits,
+    ...moreBudget(state),
     feedbacks: feedbacks === null ? null : Math.max(feedbacks, state.feedbacks + 1),
   };
-  const allowed = withLoop({ ...state, rounds, limits }, id, { status: 'open', phase: 'deciding' });
+  const restored = restoreFailed({ ...state, rounds, limits }, loop);
+  const allowed = withLoop(restored, id, { status: 'open', phase: 'deciding', isWaiting: false });
   const next = allowed.loops[id];
   return next ? chain(liftPause(allowed, id), (now) => nextRound(now, next, [])) : liftPause(allowed, id);
+};
+
+/** As much again of what is used up. */
+const moreBudget = (state: RunState): RunState['limits'] => {
+  const met = budgetMet(state);
+  return met ? raised(state, haltOf(met, null), { more: 0, value: null }) : state.limits;
 };
 
 /** The loop is resolved. What a person decided is done now; what has waited for it goes on. */
@@ -259,13 +292,33 @@ export const resolveLoop = (state: RunState, id: string, resolution: Resolution)
   if (!before) return { state, messages: [] };
   const applied = resolution.isManual ? applyResolution(state, id, resolution) : liftPause(state, id);
   return chain(applied, (next) => {
-    const restored = resolution.isManual ? restoreFailed(next, before) : next;
-    const waiting = before.isReported ? goOn(restored, before, resolution) : restored;
+    const restored = restoreFailed(next, before);
+    const waiting = goesOn(restored, before, resolution) ? goOn(restored, before, resolution) : restored;
     return {
-      state: withLoop(waiting, id, { status: 'resolved', phase: 'over', isReported: false, kept: [] }),
+      state: withLoop(decidedBy(waiting, resolution), id, {
+        status: 'resolved',
+        phase: 'over',
+        isReported: false,
+        isWaiting: false,
+        kept: [],
+      }),
       messages: [],
     };
   });
+};
+
+const decidedBy = (state: RunState, { isManual, by }: Resolution): RunState =>
+  isManual ? { ...state, decidedBy: by[0] ?? null } : state;
+
+/** Whoever has met with a constraint works with the decision, also if there was a result already. */
+const goesOn = (
+  state: RunState,
+  { isReported, feedback, sourceStep }: LoopState,
+  { isManual }: Resolution,
+): boolean => {
+  if (isReported) return true;
+  if (feedback.type !== 'constraint_violation' || sourceStep === null) return false;
+  return !isManual && stepOf(state, sourceStep).runs > 0 && stepOf(state, sourceStep).status !== 'working';
 };
 
 /** A check does not pass by being made again: a person took it as it is. An agent goes on with what was decided. */

@@ -56,6 +56,8 @@ export interface LoopState {
   readonly begun: readonly string[];
   readonly fixed: readonly string[];
   readonly pauseReason: string | null;
+  /** Whether all that it waits for are persons. */
+  readonly isWaiting: boolean;
   /** Whether it knows that the run is complete. */
   readonly isClosed: boolean;
 }
@@ -78,10 +80,13 @@ export const between = (
 };
 
 /** Steps that must stand before the resolution of a loop is complete. */
-export const neededBy = (plan: Plan, loop: LoopState): readonly string[] => [
-  ...loop.rerun,
-  ...between(plan, loop, loop.rerun),
-];
+export const neededBy = (plan: Plan, loop: LoopState): readonly string[] => {
+  const later = after(plan, loop.rerun);
+  const onTheWay = plan.steps
+    .filter(({ id }) => loop.rerun.includes(id))
+    .flatMap((step) => [...before(plan, step)].filter((id) => later.has(id)));
+  return [...new Set([...loop.rerun, ...onTheWay, ...between(plan, loop, loop.rerun)])];
+};
 
 /**
  * Whether a loop keeps a step from beginning: one that waits for its own feedback, one whose result is kept, and whatever comes
@@ -100,11 +105,14 @@ export const isBlocked = (plan: Plan, loops: Loops, { id }: Step): boolean => {
   if (isHeld) return true;
   const isNeeded = open.some(
     (loop) =>
-      (loop.phase === 'fixing' && neededBy(plan, loop).includes(id)) ||
+      (isAtWork(loop) && neededBy(plan, loop).includes(id)) ||
       (loop.phase === 'validating' && loop.sourceStep === id),
   );
   return !isNeeded && open.some((loop) => after(plan, placesOf(loop)).has(id));
 };
+
+/** What it needs may go stale again while it is looked at. */
+const isAtWork = ({ phase }: LoopState): boolean => phase === 'fixing' || phase === 'validating';
 
 const placesOf = ({ targets, rerun, sourceStep }: LoopState): readonly string[] => [
   ...targets.map(({ step }) => step),

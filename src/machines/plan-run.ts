@@ -4,6 +4,7 @@ import type { PureFunction } from '../events/delivery.ts';
 import type { Json } from '../events/json.ts';
 import { AGENT_DEFAULTS, type AgentSettings, type PersonSettings } from './agent-work.ts';
 import type { GivenCheck } from './check.ts';
+import { feedbackOfCheck, fixFeedback, ORCHESTRATOR, stepsOfCheck } from './fix-feedback.ts';
 import type { GapRule } from './gap.ts';
 import { fixLimits, type GivenLimits } from './limits.ts';
 import { fixPlan, type GivenStep, type Plan, workersOf } from './plan.ts';
@@ -109,6 +110,7 @@ export const planRun = <
   const { checks = [], gap, functions = {} } = options;
   checkFunctions(checks, gap, functions);
   const plan = { ...fixPlan(steps, checks), ...(gap && { gap: checkedGap(gap) }) };
+  checkDelivery(plan);
   const fixed: Omit<RunInput, 'task'> = {
     plan,
     limits: fixLimits(limits),
@@ -149,6 +151,17 @@ const checkFunctions = (
   const problems = named
     .filter(([, name = '']) => !Object.hasOwn(functions, name))
     .map(([place, name]) => `${place} calls the function "${name}", which is not among \`functions\``);
+  if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
+};
+
+/** What a check sends when it fails must get there. */
+const checkDelivery = (plan: Plan): void => {
+  const problems = plan.steps.flatMap(({ id, check }) => {
+    if (!check) return [];
+    const origin = { source: ORCHESTRATOR, sourceStep: id, steps: stepsOfCheck(check) };
+    const fixed = fixFeedback(plan, feedbackOfCheck(id, check, {}), origin);
+    return 'problems' in fixed ? fixed.problems.map((problem) => `check "${id}": ${problem}`) : [];
+  });
   if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
 };
 

@@ -100,24 +100,37 @@ const withChecks = (plain: readonly Step[], checks: readonly CheckStep[]): reado
   let steps = plain;
   for (const { id, check, after } of checks) {
     const sides = plain.filter((step) => check.paths.some((path) => stepIn(path) === step.id));
-    const needs = after ?? sides.map((step) => step.group ?? step.id);
+    const needs = needsOfCheck(plain, { id, check, after });
     const { by } = check;
     const step: Step = {
       ...fixStep({ id, needs: [...new Set(needs)], reads: check.paths }),
       agent: typeof by === 'object' && 'agent' in by ? by.agent : null,
       check,
     };
-    const earlier = before({ steps: plain }, step);
+    const earlier = before({ steps }, step);
+    const named = plain.filter((each) => step.needs.some((need) => need === each.id || need === each.group));
     const guarded = plain.filter(
-      (each) => sides.includes(each) || (each.agent !== null && check.targets.includes(each.agent)),
+      (each) =>
+        sides.includes(each) ||
+        named.includes(each) ||
+        (each.agent !== null && check.targets.includes(each.agent)),
     );
-    const waits = ({ id: other, needs: its }: Step): boolean =>
+    // Checks do not wait for each other, unless one says so.
+    const waits = ({ id: other, needs: its, check: isCheck }: Step): boolean =>
+      !isCheck &&
       !earlier.has(other) &&
       guarded.some((each) => its.includes(each.id) || (each.group !== null && its.includes(each.group)));
     steps = [...steps.map((each) => (waits(each) ? { ...each, needs: [...each.needs, id] } : each)), step];
   }
   return steps;
 };
+
+/** The steps that it compares, with their groups, or those that it names. */
+const needsOfCheck = (plain: readonly Step[], { check, after: named }: CheckStep): readonly string[] =>
+  named ??
+  plain
+    .filter((step) => check.paths.some((path) => stepIn(path) === step.id))
+    .map((step) => step.group ?? step.id);
 
 const problemsOfCheckIn = ({ steps }: Plan, given: CheckStep): string[] => {
   const place = `check "${given.id}"`;

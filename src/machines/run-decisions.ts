@@ -2,6 +2,8 @@ import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { judge } from './gates.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
+import { debtOf } from './loop-effects.ts';
+import { openLoops } from './loop-state.ts';
 import type { Gate, Step } from './plan.ts';
 import type { QuestionInput, QuestionOption, QuestionOutput } from './question-machine.ts';
 import { type Outcome, type RunMessage } from './run-messages.ts';
@@ -61,13 +63,21 @@ export const applyDecision = (state: RunState, said: QuestionOutput, atMs: numbe
   const { option, note, by, value } = said;
   const decided = { ...state, decidedBy: by };
   const told = { type: 'run.decided', option, note, by, halt: state.halt as unknown as Json };
-  if (option === 'accept')
-    return { state: { ...decided, ...acceptDebt(state.issues, note) }, messages: [told] };
+  if (option === 'accept') return { state: { ...decided, ...acceptAll(state, note) }, messages: [told] };
   if (!isContinuing(said)) return { state: decided, messages: [told] };
   const more = morePasses(value);
   const deadlineMs = deadlineOf(state, atMs);
   const next = goOn({ ...decided, deadlineMs, halt: null }, state.halt, { more, value });
   return { state: next.state, messages: [{ ...told, more }, ...next.messages] };
+};
+
+/** Issues, feedback that is not resolved, and what was a debt already. */
+const acceptAll = (state: RunState, note: string | null): Pick<RunState, 'issues' | 'debt'> => {
+  const { issues, debt } = acceptDebt(state.issues, note);
+  return {
+    issues,
+    debt: [...state.debt, ...debt, ...openLoops(state.loops).map((loop) => debtOf(loop, note))],
+  };
 };
 
 /** What is open is taken as it is, and kept as debt. */

@@ -4,11 +4,11 @@ import type { Verdict } from '../events/turn.ts';
 import { addSpent, type Spent } from '../events/usage.ts';
 import type { Resolution } from './feedback-work.ts';
 import { originOf } from './fix-feedback.ts';
-import type { MetLimit } from './limits.ts';
+import { budgetMet, type MetLimit } from './limits.ts';
 import { applyResolution, escalateLoop, resolveLoop, retryLoop, validate } from './loop-effects.ts';
 import { halted } from './run-halts.ts';
-import { openLoop } from './run-loops.ts';
-import type { Outcome } from './run-messages.ts';
+import { liftPause, openLoop } from './run-loops.ts';
+import { chain, type Outcome } from './run-messages.ts';
 import { type RunState, stepOf, withLoop } from './run-state.ts';
 
 /** What a run hears about feedback: from its loops, and from outside. */
@@ -18,6 +18,10 @@ export type LoopEvent =
   | { type: 'loop.validate'; resolution: Resolution }
   | { type: 'loop.resolved'; resolution: Resolution }
   | { type: 'loop.spent'; spent: Spent }
+  /** All that it waits for are persons, or no longer. */
+  | { type: 'loop.waits'; waits: boolean }
+  /** A target that was asked has found out something itself. */
+  | { type: 'loop.report'; source: string; feedback: Json }
   | { type: 'loop.escalated'; reason: string; met: MetLimit | null }
   /** A person wants it tried again. */
   | { type: 'loop.retry' }
@@ -45,6 +49,10 @@ export const heard = (state: RunState, event: LoopEvent): Outcome => {
       return resolveLoop(state, id, event.resolution);
     case 'loop.spent':
       return { state: { ...state, spent: addSpent(state.spent, event.spent) }, messages: [] };
+    case 'loop.waits':
+      return { state: withLoop(state, id, { isWaiting: event.waits }), messages: [] };
+    case 'loop.report':
+      return triggered(state, event);
     case 'loop.escalated':
       return state.onLimit === 'ask' ? escalateLoop(state, id, event.reason) : givenUp(state, id, event);
     case 'loop.retry':
@@ -72,7 +80,10 @@ const givenUp = (
   { reason, met }: { readonly reason: string; readonly met: MetLimit | null },
 ): Outcome => {
   const loop = state.loops[id];
-  const verdict: Extract<Verdict, 'exhausted' | 'stalled'> = met ? 'exhausted' : 'stalled';
+  // What was used up is why, if anything is.
+  const limit = met ?? budgetMet(state) ?? null;
+  const verdict: Extract<Verdict, 'exhausted' | 'stalled'> = limit ? 'exhausted' : 'stalled';
   const why = `The feedback "${loop?.subject}" of ${loop?.source} was not resolved: ${reason}`;
-  return halted(state, [], { verdict, met, step: loop?.sourceStep ?? null, reason: why });
+  const halt = { verdict, met: limit, step: loop?.sourceStep ?? null, reason: why };
+  return chain(liftPause(state, id), (next) => halted(next, [], halt));
 };

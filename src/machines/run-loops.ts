@@ -10,26 +10,33 @@ import { isReasonOfLoop, type LoopState, reasonOf } from './loop-state.ts';
 import { hashOf } from './plan.ts';
 import { CONTEXT_ID, chain, loopAddress, type Outcome, type RunMessage, toLoop } from './run-messages.ts';
 import { paused, resumed } from './run-pauses.ts';
-import { type RunState, stepOf, withLoop } from './run-state.ts';
+import { nestedRuns, type RunState, stepOf, withLoop } from './run-state.ts';
 
 /** What came of a feedback that somebody sent. */
 export interface Opened extends Outcome {
   readonly problems: readonly string[];
 }
 
+/** Where a feedback comes from, and which steps its targets should work again, if that is known. */
+interface Report {
+  readonly origin: Origin;
+  readonly isReported: boolean;
+  readonly steps?: Readonly<Record<string, string>>;
+}
+
 /** Takes a feedback in: a new loop, the next round of one, or more of one that is open. */
 export const openLoop = (
   state: RunState,
   given: Json | undefined,
-  { origin, isReported }: { readonly origin: Origin; readonly isReported: boolean },
+  { origin, isReported, steps = {} }: Report,
 ): Opened => {
-  const fixed = fixFeedback(state.plan, given, origin);
+  const fixed = fixFeedback(state.plan, given, { ...origin, steps });
   if ('problems' in fixed) {
     const { problems } = fixed;
     return { state, messages: [{ type: 'feedback.refused', source: origin.source, problems }], problems };
   }
   const identity = identityOf(fixed, origin);
-  const known = Object.values(state.loops).find((loop) => loop.identity === identity);
+  const known = loopFor(state, identity, fixed);
   const change = { feedback: fixed.feedback, targets: fixed.targets, isReported };
   if (!known) {
     const loop = newLoop(state, fixed, { origin, identity, isReported });
@@ -47,8 +54,27 @@ export const openLoop = (
   return { state: withLoop(state, known.id, { isReported: waits }), messages: [joined], problems: [] };
 };
 
-const identityOf = ({ feedback, targets, subject }: FixedFeedback, { source }: Origin): string =>
-  hashOf([source, feedback.type, targets.map(({ role }) => role).toSorted(), subject]);
+/** The loop that a feedback belongs to. One that says something else while its loop is open has one of its own: nothing is lost. */
+const loopFor = (state: RunState, identity: string, { feedback }: FixedFeedback): LoopState | undefined => {
+  const alike = Object.values(state.loops).filter((loop) => loop.identity === identity);
+  const said = hashOf(feedback as unknown as Json);
+  const isOpen = ({ status, phase }: LoopState) => status !== 'resolved' && phase !== 'validating';
+  return (
+    alike.find(({ phase, sourceStep }) => phase === 'validating' && hasHeard(state, sourceStep)) ??
+    alike.find((loop) => isOpen(loop) && hashOf(loop.feedback as unknown as Json) === said) ??
+    alike.findLast(({ status }) => status === 'resolved')
+  );
+};
+
+/** Whether the work in hand, or the last, of a step was begun with all that it was told. */
+export const hasHeard = (state: RunState, step: string | null): boolean => {
+  if (step === null) return true;
+  const { seen, feedback } = stepOf(state, step);
+  return seen === feedback.length;
+};
+
+const identityOf = ({ feedback, targets, subject }: FixedFeedback, { source, sourceStep }: Origin): string =>
+  hashOf([source, sourceStep, feedback.type, targets.map(({ role }) => role).toSorted(), subject]);
 
 const newLoop = (
   state: RunState,
@@ -79,6 +105,7 @@ const newLoop = (
     begun: [],
     fixed: [],
     pauseReason: null,
+    isWaiting: false,
     isClosed: false,
   };
 };
@@ -198,7 +225,7 @@ export const pauseFor = (state: RunState, id: string, why: string): Outcome => {
   const reason = reasonOf(id, why);
   return chain(
     liftPause(state, id),
-    (next) => paused(next, reason),
+    (next) => paused(next, reason, nestedRuns(next)),
     (next) => ({ state: withLoop(next, id, { pauseReason: reason }), messages: [] }),
   );
 };
@@ -206,7 +233,7 @@ export const pauseFor = (state: RunState, id: string, why: string): Outcome => {
 export const liftPause = (state: RunState, id: string): Outcome => {
   const reason = state.loops[id]?.pauseReason ?? null;
   if (reason === null) return { state, messages: [] };
-  const lifted = resumed(state, reason);
+  const lifted = resumed(state, reason, nestedRuns(state));
   return { state: withLoop(lifted.state, id, { pauseReason: null }), messages: lifted.messages };
 };
 

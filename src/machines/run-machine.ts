@@ -8,7 +8,7 @@ import type { AgentReply, AgentSettings } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
 import type { Limits } from './limits.ts';
-import { settleLoops } from './loop-effects.ts';
+import { breakDeadlock, settleLoops } from './loop-effects.ts';
 import { isReasonOfLoop } from './loop-state.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
@@ -21,9 +21,9 @@ import { holdLoops, noteGap } from './run-loops.ts';
 import { CONTEXT_ID, chain, type RunMessage, toLoop } from './run-messages.ts';
 import { finals, outputOf, type RunOutput } from './run-output.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
-import { isClosed, isIdle, nestedRuns, placeOf, recorded, waitsForLoops } from './run-replies.ts';
+import { isClosed, isIdle, placeOf, recorded, waitsForPersons } from './run-replies.ts';
 import { type NestedEnd, recordCheck, rerun } from './run-rules.ts';
-import { isComplete, isFinished, openRequests, type RunState } from './run-state.ts';
+import { isComplete, isFinished, nestedRuns, openRequests, type RunState } from './run-state.ts';
 
 /** What a plan run is started with, as the log keeps it: plan and limits are fixed by it. */
 export interface RunInput {
@@ -91,7 +91,7 @@ const setupRun = setup({
       enqueue.emit(startActor({ id: CONTEXT_ID, machine: CONTEXT, input: null }));
     }),
     dispatch: enqueueActions(({ context, enqueue }) => {
-      apply(enqueue, chain(dispatch(context), settleLoops));
+      apply(enqueue, chain(dispatch(context), settleLoops, breakDeadlock));
     }),
     record: enqueueActions(({ context, event, enqueue }) => {
       apply(enqueue, chain(recorded(context, event), settleLoops));
@@ -174,8 +174,7 @@ const setupRun = setup({
     isClosedWithDebt: ({ context }) => isClosed(context) && context.debt.length > 0,
     isClosed: ({ context }) => isClosed(context),
     isUnpaused: ({ context }) => context.pauseReasons.length === 0,
-    waitsForLoops: ({ context }) => waitsForLoops(context),
-    waitsNoMore: ({ context }) => !waitsForLoops(context),
+    waitsNoMore: ({ context }) => !waitsForPersons(context),
     /** Whoever sends it from outside may leave it out, and then nobody could take it back. */
     hasText: ({ event }) =>
       event.type === 'run.pause' && typeof event.reason === 'string' && !isReasonOfLoop(event.reason),
@@ -191,15 +190,7 @@ const setupRun = setup({
       event.type === 'issue.reject' && isKnown(context.issues, event.fingerprint),
     asks: ({ context }) => context.halt !== null && isIdle(context) && context.onLimit === 'ask',
     stops: ({ context }) => context.halt !== null && isIdle(context),
-    waitsForPersons: ({ context }) => {
-      const open = openRequests(context);
-      return (
-        open.length > 0 &&
-        open.every(({ step, role, isNested }) =>
-          isNested ? context.waiting.includes(step) : context.roles[role]?.person != null,
-        )
-      );
-    },
+    waitsForPersons: ({ context }) => waitsForPersons(context),
     goesOn: (_, said: QuestionOutput) => isContinuing(said),
     ends: ({ context }, { said, verdict }: { said: QuestionOutput; verdict: Verdict }) =>
       verdictOf(context, said) === verdict,
@@ -219,6 +210,8 @@ const fromLoops = {
   'loop.escalated': { guard: 'isOfLoop', actions: 'hear' },
   'loop.retry': { guard: 'isOfLoop', actions: 'hear' },
   'loop.spent': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.waits': { guard: 'isOfLoop', actions: 'hear' },
+  'loop.report': { guard: 'isOfLoop', actions: 'hear' },
   'feedback.trigger': { guard: 'isTrigger', actions: 'hear' },
 } as const;
 
@@ -295,10 +288,10 @@ export const runMachine = setupRun.createMachine({
       on: notes,
       always: [
         { guard: 'isUnpaused', target: 'working' },
-        { guard: 'waitsForLoops', target: 'escalated' },
+        { guard: 'waitsForPersons', target: 'escalated' },
       ],
     },
-    /** All that is open is a feedback that a person has to resolve. */
+    /** Paused, and nothing goes on before a person has said something. */
     escalated: {
       tags: WAITING_TAG,
       ...tellsParent,

@@ -1,5 +1,5 @@
 import { delivery } from '../events/delivery.ts';
-import { openLoops } from './loop-state.ts';
+import { type LoopState, openLoops } from './loop-state.ts';
 import type { RunEvent } from './run-machine.ts';
 import { agentId, type Outcome } from './run-messages.ts';
 import { record, replyOf } from './run-rules.ts';
@@ -14,10 +14,6 @@ const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: 
 };
 
 export const isIdle = (state: RunState): boolean => openRequests(state).length === 0;
-
-/** The runs of steps that are under way. */
-export const nestedRuns = (state: RunState): readonly string[] =>
-  openRequests(state).flatMap(({ role, isNested }) => (isNested ? role : []));
 
 /** The step and role that a reply is for, if the run waits for it. A nested run is known by its address. */
 export const placeOf = (state: RunState, event: RunEvent) => {
@@ -37,8 +33,20 @@ export const recorded = (state: RunState, event: RunEvent): Outcome => {
 
 export const isClosed = ({ loops }: RunState): boolean => Object.values(loops).every((loop) => loop.isClosed);
 
-/** Nothing is at work, and a person has to resolve a feedback. */
-export const waitsForLoops = (state: RunState): boolean =>
-  isIdle(state) &&
-  openLoops(state.loops).length > 0 &&
-  openLoops(state.loops).every(({ status }) => status === 'escalated');
+/** Whether this loop goes on only when a person has said something, or when others have. */
+const isHeldUp = ({ status, isWaiting, phase }: LoopState): boolean =>
+  status === 'escalated' || isWaiting || phase !== 'deciding';
+
+/** All that is open is open with persons. */
+export const waitsForPersons = (state: RunState): boolean => {
+  const requests = openRequests(state);
+  const loops = openLoops(state.loops);
+  const isAsked = loops.some(({ status, isWaiting }) => status === 'escalated' || isWaiting);
+  return (
+    (requests.length > 0 || isAsked) &&
+    loops.every(isHeldUp) &&
+    requests.every(({ step, role, isNested }) =>
+      isNested ? state.waiting.includes(step) : state.roles[role]?.person != null,
+    )
+  );
+};

@@ -3,10 +3,10 @@ import type { Failure, Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { addSpent, type Spent } from '../events/usage.ts';
 import { type AgentReply, NO_BUDGET } from './agent-work.ts';
-import { feedbackOfCheck, ORCHESTRATOR, type Origin } from './fix-feedback.ts';
+import { feedbackOfCheck, ORCHESTRATOR, type Origin, stepsOfCheck } from './fix-feedback.ts';
 import { judge } from './gates.ts';
 import { compareArtifact, noteIssues } from './issues.ts';
-import { type MetLimit, metLimit } from './limits.ts';
+import { budgetMet, metLimit } from './limits.ts';
 import { failLoops, noteReport, noteResult, noteStep } from './loop-effects.ts';
 import { hashOf, type Step, workersOf } from './plan.ts';
 import { evaluate, type Finding, findingIn } from './run-checks.ts';
@@ -110,7 +110,11 @@ const endCheck = (state: RunState, step: Step, { passed, details }: Finding): Ou
     const failed = { ...waiting, messages: [{ type: 'check.failed', ...told }] };
     const origin: Origin = { source: ORCHESTRATOR, sourceStep: step.id };
     const feedback = feedbackOfCheck(step.id, check, details);
-    return chain(failed, (next) => openLoop(next, feedback, { origin, isReported: true }));
+    return chain(failed, (next) => {
+      const opened = openLoop(next, feedback, { origin, isReported: true, steps: stepsOfCheck(check) });
+      const message = `its feedback cannot be delivered: ${opened.problems.join('; ')}`;
+      return opened.problems.length === 0 ? opened : failStep(next, step.id, { message });
+    });
   }
   const output = { passed: true };
   const hash = hashOf(output);
@@ -183,13 +187,6 @@ const failStep = (state: RunState, id: string, { message: reason, code }: Omit<F
     : { verdict, met: null, step: id, reason: `The step "${id}" failed: ${reason}` };
   return halted(failed, [message], halt);
 };
-
-const budgetMet = ({ limits, spent }: RunState): MetLimit | undefined =>
-  metLimit(limits, {
-    costUsd: { used: spent.costUsd },
-    tokens: { used: spent.tokens },
-    calls: { used: spent.calls },
-  });
 
 const endGate = (state: RunState, step: Step): Outcome => {
   const before = stepOf(state, step.id);

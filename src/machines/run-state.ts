@@ -190,3 +190,7 @@ export const openRequests = (
     const isNested = state.plan.steps.some(({ id, nested }) => id === step && nested !== null);
     return Object.entries(pending).map(([role, request]) => ({ step, role, request, isNested }));
   });
+
+/** The runs of steps that are under way. */
+export const nestedRuns = (state: RunState): readonly string[] =>
+  openRequests(state).flatMap(({ role, isNested }) => (isNested ? role : []));

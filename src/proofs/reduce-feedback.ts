@@ -28,7 +28,14 @@ export const reduceFeedback: Reduce = (given) => {
 export const reduceLoops = ({ loops, rounds, limits, debt }: RunState): Json => ({
   loops: Object.values(loops).map((loop) => [
     [loop.source, loop.feedback.type, loop.subject, loop.status, loop.phase],
-    [loop.isReported, loop.isRetried, loop.isValidatedBySource, loop.isClosed],
+    [
+      loop.isReported,
+      loop.isRetried,
+      loop.isValidatedBySource,
+      loop.isClosed,
+      loop.isWaiting,
+      loop.sourceStep,
+    ],
     [loop.rerun, loop.kept, loop.begun, loop.fixed],
     loop.pauseReason !== null,
   ]),

@@ -65,6 +65,17 @@ function rejection(issue: Json): Json {
   return { passed: false, issues: [issue] };
 }
 
+/** What someone may say who is asked to decide, unless the caller has said it. */
+const decisions = (
+  given: Exploration['outcomes'] | undefined,
+  agent: string,
+  input: Json,
+): readonly AgentOutcome[] | undefined => {
+  if (!isFeedbackRequest(input)) return undefined;
+  const own = given?.(agent, input) ?? [];
+  return own.length > 0 ? own : deciderOf(input);
+};
+
 /** Feedback between agents is bounded too, but by far: whoever wants that proved says what is sent. */
 const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
 
@@ -78,7 +89,7 @@ export const worstCase = async (
 ): Promise<WorstCase> => {
   const own = given.outcomes ?? outcomesOf(registry, given);
   const outcomes: Exploration['outcomes'] = (agent, input) =>
-    isFeedbackRequest(input) ? deciderOf(input) : own(agent, input);
+    decisions(given.outcomes, agent, input) ?? own(agent, input);
   const proof = await explore(registry, { ...given, outcomes });
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
