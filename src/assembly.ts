@@ -1,6 +1,7 @@
 import { Subject } from 'rxjs';
 import type { AnyStateMachine } from 'xstate';
 import { type Agent, agentOfCreator } from './actors/agent.ts';
+import type { BranchParts } from './actors/branch-parts.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
 import { type Clock, createSystemClock } from './actors/clock.ts';
@@ -48,6 +49,8 @@ export interface Parts {
   readonly runsFolder: string | null;
   /** Time of the last turn in the log. */
   readonly lastAtMs: number;
+  /** Set for a branch of another log's run. */
+  readonly branch?: BranchParts;
 }
 
 const SWEEP_MS = 30_000;
@@ -98,7 +101,11 @@ export class Assembly {
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });
     this.#files = createRunFiles(
-      { projection: tightProgress, folder: ({ folder }) => folder, files: tightFiles },
+      {
+        projection: tightProgress,
+        folder: ({ folder }) => (parts.branch ? parts.branch.folder(folder) : folder),
+        files: tightFiles,
+      },
       { read: (projection, run) => this.views.read(projection, run), warn: this.warn },
     );
     const told = {
@@ -275,12 +282,17 @@ export class Assembly {
   }
 
   #createExecutors(): Executors {
-    const { agents, registry, door, log } = this.parts;
+    const { agents, registry, door, log, branch } = this.parts;
+    const find = createAgentFinder(agents, registry);
     return createExecutors({
       clock: this.#clock,
       door,
       logTag: this.#logTag,
-      find: createAgentFinder(agents, registry),
+      find: (call) => {
+        const found = find(call);
+        return found && branch ? branch.calling(found, call) : found;
+      },
+      ...(branch && { recorded: branch.recorded }),
       known: () => Object.keys(agents),
       loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),
       putBlobs: (blobs) => this.#patiently(() => log.putBlobs(blobs)),

@@ -8,6 +8,7 @@ import type { ActorState, Run, SendOptions } from './actors/run-handle.ts';
 import type { RuntimeError } from './errors.ts';
 import type { Address, RecordedEvent } from './events/event.ts';
 import type { RunRecord } from './events/turn.ts';
+import type { LookingBack } from './looking-back.ts';
 import type { Workflow } from './machines/workflow.ts';
 import type { Change } from './projections/changes.ts';
 import type { OpenQuestion } from './projections/open-questions.ts';
@@ -44,7 +45,7 @@ type StartArguments<Given> = unknown extends Given
   : [input: Given, options?: StartOptions];
 
 /** The runtime in a host application: one for each log. */
-export interface Runtime<Workflows extends Workflow = Workflow> {
+export interface Runtime<Workflows extends Workflow = Workflow> extends LookingBack {
   /** Starts a run. Resolves once its start is in the log. */
   start<Name extends Workflows['name']>(
     workflow: Name,

@@ -6,13 +6,14 @@ import { createRegistry } from './actors/registry.ts';
 import { replayLog } from './actors/replay.ts';
 import { toActorState } from './actors/run-handle.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
-import { type Agents, Assembly } from './assembly.ts';
+import { type Agents, Assembly, type Parts } from './assembly.ts';
 import { RuntimeError } from './errors.ts';
 import { runOf } from './events/address.ts';
 import { createDoor } from './events/door.ts';
 import { DEFAULT_LIMITS } from './events/encode.ts';
 import type { Address, RecordedEvent } from './events/event.ts';
 import { isReservedType } from './events/vocabulary.ts';
+import { lookBack } from './looking-back.ts';
 import { agentActor } from './machines/agent-machine.ts';
 import { contextActor } from './machines/context-machine.ts';
 import { questionActor } from './machines/question-machine.ts';
@@ -211,11 +212,19 @@ const toRuntime = (assembly: Assembly): Runtime => {
       open('register');
       registry.register(checkedWorkflows(workflows));
     },
+    ...lookBack({ parts, mustBeOpen: open, open: openParts }),
     verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),
   };
+};
+
+/** A runtime on parts that are there already: those of a branch. */
+const openParts = async (parts: Parts): Promise<Runtime> => {
+  const assembly = new Assembly(parts);
+  await assembly.start();
+  return toRuntime(assembly);
 };
 
 const deadLetters = async (

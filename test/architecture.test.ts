@@ -18,9 +18,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
   actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
-  runtime: [...INNER, 'actors', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
-  index: [...INNER, 'actors', 'proofs', 'runtime'],
-  inspect: ['index', 'node:*'],
+  audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
+  runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
+  index: [...INNER, 'actors', 'audit', 'proofs', 'runtime'],
+  inspect: ['index', 'node:*', 'rxjs', 'ws'],
   cli: ['index', 'node:*'],
 };
 
@@ -32,7 +33,7 @@ const RUNS_XSTATE = [
 ];
 
 /** The files beside `runtime.ts` that join the parts with it. */
-const JOINS = ['assembly', 'runtime-api', 'runtime-options', 'send-command'];
+const JOINS = ['assembly', 'branch', 'looking-back', 'runtime-api', 'runtime-options', 'send-command'];
 
 /** `src/events/json.ts` is of the layer `events`, `src/errors.ts` of the layer `errors`. */
 const layerOf = (path: string): string => {
