@@ -28,10 +28,8 @@ import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import { TYPE } from './events/vocabulary.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
-import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
-import { openQuestions } from './projections/open-questions.ts';
-import { runSummary } from './projections/run-summary.ts';
+import { OWN_PROJECTIONS } from './projections/own-projections.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
@@ -96,7 +94,7 @@ export class Assembly {
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [runSummary, contextView, openQuestions, tightProgress, ...(options.projections ?? [])],
+      projections: [...OWN_PROJECTIONS, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });

@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { AnyStateMachine, ContextFrom, EventFromLogic, OutputFrom, StateValueFrom } from 'xstate';
 import type { Progress } from './actors/call-runner.ts';
+import type { Command } from './actors/commands.ts';
 import type { Receipt } from './actors/host.ts';
 import type { AnswerOptions } from './actors/questions.ts';
 import type { ReplayReport } from './actors/replay.ts';
@@ -76,6 +77,9 @@ export interface Runtime<Workflows extends Workflow = Workflow> extends LookingB
    * @throws {RuntimeError} UNKNOWN_QUESTION, BAD_ANSWER, QUESTION_CLOSED with who answered it and how
    */
   answer(question: Address, option: string | null, options?: AnswerOptions): Promise<Receipt>;
+
+  /** Carries out a command as data: one that `why` gives, or that another process would send with `sendCommand`. */
+  execute(command: Command, options?: Pick<SendOptions, 'by' | 'id'>): Promise<Receipt>;
 
   /** Every event, once it is committed, in order. */
   readonly events$: Observable<RecordedEvent>;

@@ -14,9 +14,7 @@ import { DEFAULT_LIMITS } from './events/encode.ts';
 import type { Address, RecordedEvent } from './events/event.ts';
 import { isReservedType } from './events/vocabulary.ts';
 import { lookBack } from './looking-back.ts';
-import { agentActor } from './machines/agent-machine.ts';
-import { contextActor } from './machines/context-machine.ts';
-import { questionActor } from './machines/question-machine.ts';
+import { OWN_ACTORS } from './machines/own-actors.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
@@ -49,7 +47,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
-  registry.register([questionActor, contextActor, agentActor]);
+  registry.register(OWN_ACTORS);
   registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
   const log = options.log ?? (await openOwnLog(options));
@@ -150,7 +148,7 @@ export const openLog = (file: string): Promise<EventLog> => openSqliteLog({ file
 
 /** What the host sees of an assembly. */
 const toRuntime = (assembly: Assembly): Runtime => {
-  const { bus, views, runs, questions, host, onFault, parts } = assembly;
+  const { bus, runs, questions, host, onFault, parts } = assembly;
   const { log, registry } = parts;
   const open = (action: string): void => {
     if (assembly.isClosed) throw new RuntimeError('RUNTIME_CLOSED', { action });
@@ -205,20 +203,25 @@ const toRuntime = (assembly: Assembly): Runtime => {
     audit: (query) => assembly.audit(query),
     deadLetters: (filter = {}) => deadLetters(log, filter),
     resend: (position, options = {}) => assembly.execute({ kind: 'resend', position }, options),
-    read: (projection, run) => views.read(projection, run),
-    view$: (projection, run) => SafeObservable.over(views.state$(projection, run), onFault),
-    watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
+    ...readViews(assembly),
     register(...workflows) {
       open('register');
       registry.register(checkedWorkflows(workflows));
     },
     ...lookBack({ parts, mustBeOpen: open, open: openParts }),
+    execute: (command, options = {}) => assembly.execute(command, options),
     verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),
   };
 };
+
+const readViews = ({ views, onFault }: Assembly): Pick<Runtime, 'read' | 'view$' | 'watch'> => ({
+  read: (projection, run) => views.read(projection, run),
+  view$: (projection, run) => SafeObservable.over(views.state$(projection, run), onFault),
+  watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
+});
 
 /** A runtime on parts that are there already: those of a branch. */
 const openParts = async (parts: Parts): Promise<Runtime> => {

@@ -3,7 +3,7 @@ import { createRegistry, type Registry } from '../actors/registry.ts';
 import type { Workflow } from '../machines/workflow.ts';
 
 /** Every workflow of a registry, all versions. */
-const workflowsOf = (registry: Registry): readonly Workflow[] =>
+export const workflowsOf = (registry: Registry): readonly Workflow[] =>
   registry
     .names()
     .flatMap((name) =>

@@ -9,7 +9,7 @@ export const metIn = ({ kind, data }: RecordedEvent): MetLimit | undefined => {
   return asMet(met) ?? (isJsonObject(halt) ? asMet(halt['met']) : undefined);
 };
 
-const asMet = (value: Json | undefined): MetLimit | undefined => {
+export const asMet = (value: Json | undefined): MetLimit | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { limit, bound, used } = value;
   const isMet = typeof limit === 'string' && typeof bound === 'number' && typeof used === 'number';

@@ -13,16 +13,6 @@ const TURNS_OF_A_CHUNK = 100;
 /** What happened to an event since it was written: old versions of events as the newest code wants to see them. */
 export type Upcast = (event: RecordedEvent) => RecordedEvent;
 
-/** One turn by its number, or undefined if there is none. */
-export const pastTurn = async (
-  log: EventLog,
-  turn: number,
-  upcast: Upcast,
-): Promise<PastTurn | undefined> => {
-  const [stored] = await log.turns({ after: turn - 1, limit: 1 });
-  return stored?.turn === turn ? toPast(stored, upcast) : undefined;
-};
-
 /**
  * Every turn of a run, in order, and of the runs that it shares turns with: what these told each other cannot be told apart.
  * A run that keeps to itself, as nearly all do, comes alone.
@@ -44,6 +34,15 @@ export const turnsOfRun = async (
   }
   return [...found.values()].sort((one, other) => one.turn - other.turn);
 };
+
+/** Every turn of a log, in order. */
+export async function* turnsOfLog(log: EventLog, upcast: Upcast): AsyncGenerator<PastTurn> {
+  for (let after = 0; ; after += TURNS_OF_A_CHUNK) {
+    const turns = await log.turns({ after, limit: TURNS_OF_A_CHUNK });
+    for (const turn of turns) yield toPast(turn, upcast);
+    if (turns.length < TURNS_OF_A_CHUNK) return;
+  }
+}
 
 /** Which turns touched a run, in order. */
 const turnNumbers = async (log: EventLog, run: string): Promise<readonly number[]> => {
