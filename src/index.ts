@@ -16,6 +16,7 @@ export type { AuditFilter } from './audit/audit-filter.ts';
 export type { AuditEntry, AuditTrail, ContextChanged, DecidedBy } from './audit/audit-trail.ts';
 export type { CompareOptions, Comparison, ComparisonKind } from './audit/compare.ts';
 export type { Difference, DifferentRow } from './audit/difference.ts';
+export { toMermaid, toSequenceDiagram } from './audit/mermaid.ts';
 export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
 export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';
 export type { Cause, Why } from './audit/why.ts';
@@ -28,7 +29,7 @@ export { type Delivery, delivery } from './events/delivery.ts';
 export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
 // Values and errors.
 export type { Failure, Json, JsonObject } from './events/json.ts';
-export type { SecretOptions } from './events/redact.ts';
+export { createRedactor, type Redactor, type SecretOptions } from './events/redact.ts';
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';

@@ -2,12 +2,12 @@ import { createRegistry, type Registry } from './actors/registry.ts';
 import type { Parts } from './assembly.ts';
 import type { AuditFilter } from './audit/audit-filter.ts';
 import { type AuditTrail, auditTrail } from './audit/audit-trail.ts';
-import { workflowsOf } from './audit/changed-registry.ts';
 import { type CompareOptions, type Comparison, compareMachines } from './audit/compare.ts';
 import { createReplay, type Replay } from './audit/replay.ts';
 import type { WhatIfOptions } from './audit/what-if-options.ts';
 import { type Why, whyOfSubject } from './audit/why.ts';
 import { type Branch, openBranch } from './branch.ts';
+import { createRedactor, type Redactor } from './events/redact.ts';
 import { OWN_ACTORS } from './machines/own-actors.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { OWN_PROJECTIONS } from './projections/own-projections.ts';
@@ -45,8 +45,8 @@ export interface LookingBack {
    * way, ends otherwise, leaves an event unhandled or exceeds a limit, with the first difference. Nothing is called.
    */
   compareMachines(options?: CompareOptions): Promise<readonly Comparison[]>;
-  /** The machines that are registered, with those that come with the package: what a picture of an actor is made from. */
-  machines(): readonly Workflow[];
+  /** Takes the secrets that were declared out of a text, as everything that comes in has them taken out. */
+  readonly redactor: Redactor;
 }
 
 export interface LookingBackPorts {
@@ -80,7 +80,7 @@ export const lookBack = ({ parts, mustBeOpen, open }: LookingBackPorts): Looking
     mustBeOpen('compareMachines');
     return compareMachines(parts, options);
   },
-  machines: () => workflowsOf(parts.registry),
+  redactor: createRedactor(parts.options.secrets ?? {}),
 });
 
 /** What it takes to read a log without a runtime: see `openLog`. */

@@ -77,6 +77,13 @@ describe('architecture', () => {
     expect(files.flatMap(violationsIn)).toEqual([]);
   });
 
+  test('the WebSocket package is loaded by whoever inspects, and by nobody else', () => {
+    const loads = files.filter(({ text }) => /^import (?!type\b).*from 'ws'/m.test(text));
+    expect(loads.map(({ path }) => path)).toEqual([]);
+    const lazy = files.filter(({ text }) => text.includes("await import('ws')")).map(({ path }) => path);
+    expect(lazy).toEqual(['src/inspect/connect.ts', 'src/inspect/serve.ts']);
+  });
+
   test('every file in src belongs to a layer', () => {
     expect(files.length).toBeGreaterThan(0);
     expect(files.map(({ path }) => path).filter((path) => !(layerOf(path) in MAY_IMPORT))).toEqual([]);

@@ -8,8 +8,10 @@ import { type ActorState, toActorState } from '../actors/run-handle.ts';
 import { createUpcast } from '../actors/upcast.ts';
 import { isRuntimeError, RuntimeError } from '../errors.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
+import type { Workflow } from '../machines/workflow.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { workflowsOf } from './changed-registry.ts';
 import { ReplayedViews } from './replayed-views.ts';
 
 /** One event of a replay, and what it did to its actor. */
@@ -44,6 +46,8 @@ export interface Replay {
   view<State>(projection: Projection<State>, run?: string): State;
   /** Hash over the states of all actors: the one that `verify` gives for the log as it was then. */
   states(): string;
+  /** The machines that actors are folded with. */
+  machines(): readonly Workflow[];
   /** Plays on from here, with the pauses that there were between turns. */
   play$(options?: PlayOptions): Observable<ReplayStep>;
 }
@@ -119,6 +123,10 @@ class LogReplay implements Replay {
 
   states(): string {
     return hashStates(this.#ports.registry, this.#actors);
+  }
+
+  machines(): readonly Workflow[] {
+    return workflowsOf(this.#ports.registry);
   }
 
   play$({
