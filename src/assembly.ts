@@ -90,11 +90,13 @@ export class Assembly {
     this.views = createProjectionEngine({
       source: {
         events: (query) => this.audit(query),
+        scan: async (query) => (await log.scan(query)).map(this.#upcast),
         loadView: (key) => log.loadView(key),
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
       projections: [...OWN_PROJECTIONS, ...(options.projections ?? [])],
+      trusted: new Set(OWN_PROJECTIONS.map(({ name }) => name)),
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });

@@ -101,6 +101,11 @@ export interface Runtime<Workflows extends Workflow = Workflow> extends LookingB
   read<State>(projection: Projection<State>, run?: string): Promise<State>;
   /** The state now, then after each change. */
   view$<State>(projection: Projection<State>, run?: string): Observable<State>;
+  /**
+   * Folds all views of all runs from the log anew, in one pass, and stores them. They are derived, and right without it: for
+   * whoever wants them at hand, after an import or a new version of a projection.
+   */
+  rebuildViews(): Promise<{ readonly events: number; readonly partitions: number }>;
   /** Changes at paths that match a pattern: `actors.*.state`. */
   watch<State>(projection: Projection<State>, run: string | undefined, pattern: string): Observable<Change>;
 

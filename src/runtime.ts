@@ -217,7 +217,11 @@ const toRuntime = (assembly: Assembly): Runtime => {
   };
 };
 
-const readViews = ({ views, onFault }: Assembly): Pick<Runtime, 'read' | 'view$' | 'watch'> => ({
+const readViews = ({
+  views,
+  onFault,
+}: Assembly): Pick<Runtime, 'read' | 'view$' | 'watch' | 'rebuildViews'> => ({
+  rebuildViews: () => views.rebuildAll(),
   read: (projection, run) => views.read(projection, run),
   view$: (projection, run) => SafeObservable.over(views.state$(projection, run), onFault),
   watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
