@@ -110,6 +110,8 @@ class Rebuild {
 class Folding {
   readonly #projection: CompiledProjection;
   readonly #isTrusted: boolean;
+  /** As a text: a copy of it is made for every run. */
+  readonly #initial: string;
   readonly #partitions = new Map<string, Partition>();
   /** Those that are stored already, and those that cannot be folded here. */
   readonly #stored = new Set<string>();
@@ -118,6 +120,7 @@ class Folding {
   constructor(projection: CompiledProjection, isTrusted: boolean) {
     this.#projection = projection;
     this.#isTrusted = isTrusted;
+    this.#initial = JSON.stringify(projection.initial);
   }
 
   ids(): Iterable<string> {
@@ -168,7 +171,7 @@ class Folding {
     if (this.#left.has(id)) return undefined;
     // An answer that came very late: the view is there, and the rest is folded when it is read.
     if (this.#stored.has(id)) return undefined;
-    const plain = structuredClone(this.#projection.initial);
+    const plain = JSON.parse(this.#initial) as StateData; // It was made from one, and checked to be JSON.
     const guarded = this.#isTrusted ? undefined : new GuardedState(plain);
     const partition = { root: guarded?.root ?? plain, guarded };
     this.#partitions.set(id, partition);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { NewEvent } from '../../src/events/event.ts';
+import type { Turn } from '../../src/events/turn.ts';
 import {
   contextView,
   openLog,
@@ -9,6 +11,8 @@ import {
   runSummary,
   tightProgress,
 } from '../../src/index.ts';
+import { openSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
+import { temporaryFile } from '../store/temporary-directory.ts';
 import { approveNth, draftPlan, never, writeNew } from '../support/draft-plan.ts';
 import { callOnce } from '../support/machines.ts';
 import { playTight, tight } from '../support/past-runs.ts';
@@ -136,6 +140,47 @@ describe('K4: all views, rebuilt', () => {
     expect((await log.scan({ after: 5, before: 9 })).map(({ position }) => position)).toEqual([6, 7, 8]);
     expect((await log.scan({ after: 5, limit: 2 })).map(({ position }) => position)).toEqual([6, 7]);
     expect(Object.isFrozen(scanned[0]?.data)).toBe(true);
+    await log.close();
+  });
+
+  it('K4: turns without events, of which a log may have some, are passed over', async () => {
+    const file = temporaryFile();
+    const log = await openSqliteLog({ file });
+    const row = (version: number): NewEvent => ({
+      run: 'r',
+      actor: 'r',
+      version,
+      kind: 'fact',
+      type: 'noted',
+      typeVersion: 1,
+      data: {},
+      dataJson: '{}',
+      from: null,
+      causedBy: null,
+      machine: 'm',
+      machineVersion: 1,
+      state: 'idle',
+      stateJson: '"idle"',
+    });
+    const turn = (id: string, events: readonly NewEvent[]): Turn => ({
+      id,
+      atMs: 1,
+      origin: 'host',
+      by: null,
+      cause: null,
+      events,
+      openedCalls: [],
+      closedCalls: [],
+      openedTimers: [],
+      closedTimers: [],
+      runs: [],
+    });
+    await log.commit({
+      turns: [turn('a', [row(1)]), turn('b', []), turn('c', [row(2), row(3)])],
+      snapshots: [],
+    });
+    expect((await log.scan({ after: 0 })).map(({ id }) => id)).toEqual(['a/0', 'c/0', 'c/1']);
+    expect((await log.scan({ after: 0 })).map(({ turn: number }) => number)).toEqual([1, 3, 3]);
     await log.close();
   });
 

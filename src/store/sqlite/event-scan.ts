@@ -75,17 +75,24 @@ export class EventScanner {
     const rows = this.#select.all(after, before, Math.min(limit, ROWS_MAX));
     const [first, last] = [rows[0], rows.at(-1)];
     const turns = first && last ? this.#selectTurns.all(first[1], last[1]) : [];
+    const events: RecordedEvent[] = [];
     let index = 0;
+    let place: Place = { scanner: this, turn: 0, first: 0, atMs: 0 };
     let expected = after + 1;
-    return rows.map((row) => {
+    for (const row of rows) {
       // Positions have no gaps: a row that is gone is seen, even if nothing else of it is checked here.
       if (row[0] !== expected) throw this.corrupt(expected, 'the row is missing');
       expected += 1;
-      while ((turns[index]?.[0] ?? row[1]) < row[1]) index += 1;
-      const turn = turns[index];
-      if (turn?.[0] !== row[1]) throw this.corrupt(row[0], 'its turn is missing');
-      return new ScannedEvent(row, this.#shapeOf(row), { scanner: this, first: turn[1], atMs: turn[2] });
-    });
+      if (place.turn !== row[1]) {
+        // There are turns without events.
+        while ((turns[index]?.[0] ?? row[1]) < row[1]) index += 1;
+        const turn = turns[index];
+        if (turn?.[0] !== row[1]) throw this.corrupt(row[0], 'its turn is missing');
+        place = { scanner: this, turn: turn[0], first: turn[1], atMs: turn[2] };
+      }
+      events.push(new ScannedEvent(row, this.#shapeOf(row), place));
+    }
+    return events;
   }
 
   turnId(turn: number): string {
@@ -135,6 +142,7 @@ const NAMES_MAX = 2_000_000;
 
 interface Place {
   readonly scanner: EventScanner;
+  readonly turn: number;
   /** Position of the first event of its turn. */
   readonly first: number;
   readonly atMs: number;
@@ -157,17 +165,17 @@ class ScannedEvent implements RecordedEvent {
   readonly machineVersion: number;
   readonly state: StateValue;
   readonly #place: Place;
-  readonly #text: string;
-  #data: JsonObject | undefined;
+  /** A text until it is looked at. */
+  #data: string | JsonObject;
 
   constructor(row: ScannedRow, shape: Shape, place: Place) {
     const { runs, actors } = place.scanner;
-    const [run, actor, sender] = [row[2], row[3], row[5]];
+    const sender = row[5];
     this.position = row[0];
     this.turn = row[1];
     this.atMs = place.atMs;
-    this.run = runs.of(run) ?? missing(row[0], place);
-    this.actor = actors.of(actor) ?? missing(row[0], place);
+    this.run = runs.of(row[2]) ?? missing(row[0], place);
+    this.actor = actors.of(row[3]) ?? missing(row[0], place);
     this.version = row[4];
     this.kind = shape.kind;
     this.type = shape.type;
@@ -178,7 +186,7 @@ class ScannedEvent implements RecordedEvent {
     this.machineVersion = shape.machineVersion;
     this.state = shape.state;
     this.#place = place;
-    this.#text = row[7];
+    this.#data = row[7];
   }
 
   get id(): string {
@@ -188,7 +196,7 @@ class ScannedEvent implements RecordedEvent {
 
   get data(): JsonObject {
     // The kernel gave the text with a value of this type.
-    this.#data ??= deepFrozen(JSON.parse(this.#text) as JsonObject);
+    if (typeof this.#data === 'string') this.#data = deepFrozen(JSON.parse(this.#data) as JsonObject);
     return this.#data;
   }
 }
