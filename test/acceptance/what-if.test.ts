@@ -17,6 +17,7 @@ import { temporaryFile } from '../store/temporary-directory.ts';
 import { approve, approveNth, draftPlan, never, reject, writeNew } from '../support/draft-plan.ts';
 import { decision } from '../support/machines.ts';
 import { pathsOf, playTight, rowsOf, scripted, someScript, tight, verdictOf } from '../support/past-runs.ts';
+import { somePlan } from '../support/random-plan.ts';
 import { createFakeClock, open, refusal, rounds } from '../support/runtimes.ts';
 
 const statesOf = async (runtime: Pick<Runtime, 'verify'>): Promise<string> => {
@@ -158,6 +159,64 @@ describe('X10, K6: a branch of a run', () => {
         await runtime.close();
       }),
       { numRuns: rounds(8, 100) },
+    );
+  });
+
+  it('X10: plans of any shape, with agents side by side that fail now and then, come through the same', async () => {
+    const somePlay = fc.record({
+      steps: somePlan({ stepsMax: 5 }),
+      table: fc.array(fc.nat(99), { minLength: 17, maxLength: 17, size: 'max' }),
+      which: fc.nat(),
+    });
+    await fc.assert(
+      fc.asyncProperty(somePlay, async ({ steps, table, which }) => {
+        let calls = 0;
+        const act = (role: string) => async () => {
+          calls += 1;
+          const chance = table[(calls * 7 + role.length) % table.length] ?? 0;
+          for (let ticks = chance % 5; ticks > 0; ticks -= 1)
+            await new Promise((resolve) => setImmediate(resolve));
+          if (chance > 90) throw new Error('busy');
+          return role.startsWith('r') ? verdictOf(chance % 3, chance) : { text: chance };
+        };
+        const roles = steps.flatMap(({ id, gate }) => gate?.reviewers ?? [id]);
+        const plan = planRun('any', {
+          steps,
+          limits: { passes: 3, calls: 30 },
+          roles: Object.fromEntries(roles.map((role) => [role, { attempts: 2, backoffMs: 1 }])),
+        });
+        const agents = Object.fromEntries(roles.map((role) => [role, act(role)]));
+        const runtime = await createRuntime({ file: temporaryFile(), workflows: [plan], agents });
+        await (await runtime.start('any', 'x', { id: 'a' })).settled();
+        const made = calls;
+        const same = await runtime.whatIf('a', { calls: 'make' });
+        expect(same.difference).toBeNull();
+        expect(await statesOf(same.runtime)).toBe(await statesOf(runtime));
+        const timed = await runtime.whatIf('a', { limits: { timeMs: 1_000_000_000 } });
+        expect(timed.calls).toEqual([]);
+        expect(await pathsOf(timed.runtime, 'a')).toEqual(await pathsOf(runtime, 'a'));
+        const answers = await runtime.audit({ types: ['lw.call.done'], limit: 1_000 });
+        const changed = answers[which % Math.max(1, answers.length)];
+        if (changed) {
+          const output = {
+            passed: false,
+            text: 'other',
+            issues: [{ severity: 'critical', description: 'another' }],
+          };
+          const other = await runtime.whatIf('a', { answers: [{ at: changed.position, output }] });
+          const upTo = (await runtime.audit({ before: changed.position, limit: 10_000 })).length;
+          expect((await rowsOf(other.runtime, 'a')).slice(0, upTo)).toEqual(
+            (await rowsOf(runtime, 'a')).slice(0, upTo),
+          );
+          await statesOf(other.runtime);
+          await other.close();
+        }
+        expect((await runtime.compareMachines()).map(({ kind }) => kind)).toEqual(['identical']);
+        expect(calls).toBe(made);
+        await Promise.all([same.close(), timed.close()]);
+        await runtime.close();
+      }),
+      { numRuns: rounds(10, 200) },
     );
   });
 
@@ -452,6 +511,33 @@ describe('what a branch can change', () => {
     });
     expect(told.calls).toMatchObject([{ agent: 'critic' }]);
     await Promise.all([openRun.close(), told.close()]);
+  });
+
+  it('K6: large texts come along, and one that is given is cut and kept like any other', async () => {
+    const seen: number[] = [];
+    const runtime = await open({
+      file: temporaryFile(),
+      workflows: [plan],
+      agents: {
+        writer: ({ feedback }) => ({ text: `${feedback.length} ${'long '.repeat(10_000)}` }),
+        critic: (request) => {
+          seen.push(JSON.stringify(request.input.inputs['write']).length);
+          return { passed: seen.length > 1, issues: [{ severity: 'critical', description: 'too long' }] };
+        },
+      },
+    });
+    await (await runtime.start('draft', 'x', { id: 'p' })).result();
+    const [first] = await answersOf(runtime, 'writer');
+    const branch = await runtime.whatIf('p', {
+      answers: [{ at: first?.position ?? 0, output: { text: 'other '.repeat(20_000) } }],
+      calls: 'make',
+      file: temporaryFile(),
+    });
+    expect((await branch.run.result()).verdict).toBe('verified');
+    // Its critic was given the whole text, not the name of it.
+    expect(seen.at(2)).toBeGreaterThan(100_000);
+    await statesOf(branch.runtime);
+    await branch.close();
   });
 
   it('K6: a branch in a file is a log like any other: it is read back, verified and goes on', async () => {
