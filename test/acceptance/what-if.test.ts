@@ -110,6 +110,25 @@ describe('X10, K6: a branch of a run', () => {
     );
   });
 
+  it('X10: an answer to another input is not used, one to the same input is, wherever it is asked for', async () => {
+    const { runtime } = await playTight({ reviews: [], tests: [0, 1, 2, 0] });
+    const [first, second] = await answersOf(runtime, 'tester');
+    // The developer of the second pass is told of another failure than it was: nobody knows what it would have done.
+    const other = await runtime.whatIf('r', {
+      answers: [{ at: first?.position ?? 0, output: verdictOf(2, 1) }],
+    });
+    expect(other.calls).toMatchObject([{ agent: 'developer', input: { pass: 2 } }]);
+    expect(other.reused).toBe(3);
+    await other.close();
+    // The same words again: all that follows is known.
+    const again = await runtime.whatIf('r', {
+      answers: [{ at: second?.position ?? 0, output: verdictOf(2, 2) }],
+    });
+    expect([again.verdict, again.calls]).toEqual(['verified', []]);
+    await again.close();
+    await runtime.close();
+  });
+
   it('X10: a changed limit changes nothing before its first use', async () => {
     await fc.assert(
       fc.asyncProperty(
