@@ -4,10 +4,11 @@
  */
 import { parseArgs } from 'node:util';
 import { measureLatency } from './latency.ts';
+import { measureRebuild } from './rebuild.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureThroughput } from './throughput.ts';
 
-const FIGURES = ['throughput', 'latency', 'recovery'] as const;
+const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild'] as const;
 
 const options = () => {
   try {
@@ -33,7 +34,7 @@ const options = () => {
 
 const { json, quick, only, help } = options();
 if (help) {
-  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery]');
+  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery|rebuild]');
   process.exit(0);
 }
 
@@ -79,6 +80,13 @@ if (wants('recovery')) {
   results.recovery = recovery;
   say(
     `recovery    ${recovery.open_ms_10k.toFixed(1)} ms in 10,000 events, ${recovery.open_ms_1m.toFixed(1)} ms in ${recovery.events_large.toLocaleString('en-US')}: ratio ${recovery.ratio.toFixed(2)}`,
+  );
+}
+if (wants('rebuild')) {
+  const rebuild = await measureRebuild({ events: quick ? 100_000 : 1_000_000, times: quick ? 3 : 5 });
+  results.rebuild = rebuild;
+  say(
+    `rebuild     ${whole(rebuild.events_per_s)} events/s (${whole(rebuild.events_per_cpu_s).trim()} by its own time), ${rebuild.partitions.toLocaleString('en-US')} views of ${rebuild.events.toLocaleString('en-US')} events`,
   );
 }
 if (json) console.log(JSON.stringify(results));

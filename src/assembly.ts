@@ -1,6 +1,7 @@
 import { Subject } from 'rxjs';
 import type { AnyStateMachine } from 'xstate';
 import { type Agent, agentOfCreator } from './actors/agent.ts';
+import type { BranchParts } from './actors/branch-parts.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
 import { type Clock, createSystemClock } from './actors/clock.ts';
@@ -27,12 +28,8 @@ import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import { TYPE } from './events/vocabulary.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
-import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
-import { feedbackIndex, feedbackLoops } from './projections/feedback-loops.ts';
-import { openQuestions } from './projections/open-questions.ts';
-import type { Projection } from './projections/projection.ts';
-import { runSummary } from './projections/run-summary.ts';
+import { OWN_PROJECTIONS } from './projections/own-projections.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
@@ -50,6 +47,8 @@ export interface Parts {
   readonly runsFolder: string | null;
   /** Time of the last turn in the log. */
   readonly lastAtMs: number;
+  /** Set for a branch of another log's run. */
+  readonly branch?: BranchParts;
 }
 
 const SWEEP_MS = 30_000;
@@ -59,16 +58,6 @@ const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;
 
 /** How the parts of a runtime are joined: who is told what, and in which order. */
-/** Views that every runtime has. */
-const SHIPPED: readonly Projection[] = [
-  runSummary,
-  contextView,
-  openQuestions,
-  tightProgress,
-  feedbackLoops,
-  feedbackIndex,
-];
-
 export class Assembly {
   readonly parts: Parts;
   readonly bus: Bus;
@@ -101,16 +90,22 @@ export class Assembly {
     this.views = createProjectionEngine({
       source: {
         events: (query) => this.audit(query),
+        scan: async (query) => (await log.scan(query)).map(this.#upcast),
         loadView: (key) => log.loadView(key),
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [...SHIPPED, ...(options.projections ?? [])],
+      projections: [...OWN_PROJECTIONS, ...(options.projections ?? [])],
+      trusted: new Set(OWN_PROJECTIONS.map(({ name }) => name)),
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });
     this.#files = createRunFiles(
-      { projection: tightProgress, folder: ({ folder }) => folder, files: tightFiles },
+      {
+        projection: tightProgress,
+        folder: ({ folder }) => (parts.branch ? parts.branch.folder(folder) : folder),
+        files: tightFiles,
+      },
       { read: (projection, run) => this.views.read(projection, run), warn: this.warn },
     );
     const told = {
@@ -287,12 +282,17 @@ export class Assembly {
   }
 
   #createExecutors(): Executors {
-    const { agents, registry, door, log } = this.parts;
+    const { agents, registry, door, log, branch } = this.parts;
+    const find = createAgentFinder(agents, registry);
     return createExecutors({
       clock: this.clock,
       door,
       logTag: this.#logTag,
-      find: createAgentFinder(agents, registry),
+      find: (call) => {
+        const found = find(call);
+        return found && branch ? branch.calling(found, call) : found;
+      },
+      ...(branch && { recorded: branch.recorded }),
       known: () => Object.keys(agents),
       loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),
       putBlobs: (blobs) => this.#patiently(() => log.putBlobs(blobs)),

@@ -20,6 +20,15 @@ export type { AnswerOptions } from './actors/questions.ts';
 export type { ReplayReport } from './actors/replay.ts';
 export type { ActorState, Run, RunContext, RunResult, SendOptions } from './actors/run-handle.ts';
 export type { StandardSchema } from './actors/standard-schema.ts';
+export type { AuditFilter } from './audit/audit-filter.ts';
+export type { AuditEntry, AuditTrail, ContextChanged, DecidedBy } from './audit/audit-trail.ts';
+export type { CompareOptions, Comparison, ComparisonKind } from './audit/compare.ts';
+export type { Difference, DifferentRow } from './audit/difference.ts';
+export { toMermaid, toSequenceDiagram } from './audit/mermaid.ts';
+export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
+export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';
+export type { Cause, Why } from './audit/why.ts';
+export type { Branch } from './branch.ts';
 export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
 export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
@@ -35,11 +44,12 @@ export type {
 } from './events/feedback.ts';
 // Values and errors.
 export type { Failure, Json, JsonObject } from './events/json.ts';
-export type { SecretOptions } from './events/redact.ts';
+export { createRedactor, type Redactor, type SecretOptions } from './events/redact.ts';
 export type { Severity } from './events/severity.ts';
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
+export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
 export type {

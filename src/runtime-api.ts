@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { AnyStateMachine, ContextFrom, EventFromLogic, OutputFrom, StateValueFrom } from 'xstate';
 import type { Progress } from './actors/call-runner.ts';
+import type { Command } from './actors/commands.ts';
 import type { FeedbackApi } from './actors/feedback.ts';
 import type { Receipt } from './actors/host.ts';
 import type { AnswerOptions } from './actors/questions.ts';
@@ -9,6 +10,7 @@ import type { ActorState, Run, SendOptions } from './actors/run-handle.ts';
 import type { RuntimeError } from './errors.ts';
 import type { Address, RecordedEvent } from './events/event.ts';
 import type { RunRecord } from './events/turn.ts';
+import type { LookingBack } from './looking-back.ts';
 import type { Workflow } from './machines/workflow.ts';
 import type { Change } from './projections/changes.ts';
 import type { OpenQuestion } from './projections/open-questions.ts';
@@ -45,7 +47,7 @@ type StartArguments<Given> = unknown extends Given
   : [input: Given, options?: StartOptions];
 
 /** The runtime in a host application: one for each log. */
-export interface Runtime<Workflows extends Workflow = Workflow> {
+export interface Runtime<Workflows extends Workflow = Workflow> extends LookingBack {
   /** Starts a run. Resolves once its start is in the log. */
   start<Name extends Workflows['name']>(
     workflow: Name,
@@ -77,9 +79,12 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
    */
   answer(question: Address, option: string | null, options?: AnswerOptions): Promise<Receipt>;
 
-  /** Every event, once it is committed, in order. */
+  /** Carries out a command as data: one that `why` gives, or that another process would send with `sendCommand`. */
+  execute(command: Command, options?: Pick<SendOptions, 'by' | 'id'>): Promise<Receipt>;
+
   /** Feedback between the agents of plan runs. */
   readonly feedback: FeedbackApi;
+  /** Every event, once it is committed, in order. */
   readonly events$: Observable<RecordedEvent>;
   /** What agents tell of their work while it is under way. Not in the log. */
   readonly progress$: Observable<Progress>;
@@ -99,6 +104,11 @@ export interface Runtime<Workflows extends Workflow = Workflow> {
   read<State>(projection: Projection<State>, run?: string): Promise<State>;
   /** The state now, then after each change. */
   view$<State>(projection: Projection<State>, run?: string): Observable<State>;
+  /**
+   * Folds all views of all runs from the log anew, in one pass, and stores them. They are derived, and right without it: for
+   * whoever wants them at hand, after an import or a new version of a projection.
+   */
+  rebuildViews(): Promise<{ readonly events: number; readonly partitions: number }>;
   /** Changes at paths that match a pattern: `actors.*.state`. */
   watch<State>(projection: Projection<State>, run: string | undefined, pattern: string): Observable<Change>;
 

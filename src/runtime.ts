@@ -8,17 +8,15 @@ import { createRegistry } from './actors/registry.ts';
 import { replayLog } from './actors/replay.ts';
 import { toActorState } from './actors/run-handle.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
-import { type Agents, Assembly } from './assembly.ts';
+import { type Agents, Assembly, type Parts } from './assembly.ts';
 import { RuntimeError } from './errors.ts';
 import { runOf } from './events/address.ts';
 import { createDoor } from './events/door.ts';
 import { DEFAULT_LIMITS } from './events/encode.ts';
 import type { Address, RecordedEvent } from './events/event.ts';
 import { isReservedType } from './events/vocabulary.ts';
-import { agentActor } from './machines/agent-machine.ts';
-import { contextActor } from './machines/context-machine.ts';
-import { feedbackActor } from './machines/feedback-machine.ts';
-import { questionActor } from './machines/question-machine.ts';
+import { lookBack } from './looking-back.ts';
+import { OWN_ACTORS } from './machines/own-actors.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
@@ -51,7 +49,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
-  registry.register([questionActor, contextActor, agentActor, feedbackActor]);
+  registry.register(OWN_ACTORS);
   registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
   const log = options.log ?? (await openOwnLog(options));
@@ -162,7 +160,7 @@ export const openLog = (file: string): Promise<EventLog> => openSqliteLog({ file
 
 /** What the host sees of an assembly. */
 const toRuntime = (assembly: Assembly): Runtime => {
-  const { bus, views, runs, questions, host, onFault, parts } = assembly;
+  const { bus, runs, questions, host, onFault, parts } = assembly;
   const { log, registry } = parts;
   const open = (action: string): void => {
     if (assembly.isClosed) throw new RuntimeError('RUNTIME_CLOSED', { action });
@@ -218,13 +216,13 @@ const toRuntime = (assembly: Assembly): Runtime => {
     audit: (query) => assembly.audit(query),
     deadLetters: (filter = {}) => deadLetters(log, filter),
     resend: (position, options = {}) => assembly.execute({ kind: 'resend', position }, options),
-    read: (projection, run) => views.read(projection, run),
-    view$: (projection, run) => SafeObservable.over(views.state$(projection, run), onFault),
-    watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
+    ...readViews(assembly),
     register(...workflows) {
       open('register');
       registry.register(checkedWorkflows(workflows));
     },
+    ...lookBack({ parts, mustBeOpen: open, open: openParts }),
+    execute: (command, options = {}) => assembly.execute(command, options),
     verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
@@ -243,6 +241,23 @@ const feedbackOf = (assembly: Assembly): FeedbackApi => {
     fault$: faults,
     clock,
   });
+};
+
+const readViews = ({
+  views,
+  onFault,
+}: Assembly): Pick<Runtime, 'read' | 'view$' | 'watch' | 'rebuildViews'> => ({
+  rebuildViews: () => views.rebuildAll(),
+  read: (projection, run) => views.read(projection, run),
+  view$: (projection, run) => SafeObservable.over(views.state$(projection, run), onFault),
+  watch: (projection, run, pattern) => SafeObservable.over(views.watch(projection, run, pattern), onFault),
+});
+
+/** A runtime on parts that are there already: those of a branch. */
+const openParts = async (parts: Parts): Promise<Runtime> => {
+  const assembly = new Assembly(parts);
+  await assembly.start();
+  return toRuntime(assembly);
 };
 
 const deadLetters = async (

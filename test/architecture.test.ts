@@ -18,10 +18,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
   actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
-  runtime: [...INNER, 'actors', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
-  index: [...INNER, 'actors', 'proofs', 'runtime'],
+  audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
+  runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
+  index: [...INNER, 'actors', 'audit', 'proofs', 'runtime'],
   testing: ['index', 'store', 'fast-check', 'node:*'],
-  inspect: ['index', 'node:*'],
+  inspect: ['index', 'node:*', 'rxjs', 'ws'],
   cli: ['index', 'node:*'],
 };
 
@@ -33,7 +34,7 @@ const RUNS_XSTATE = [
 ];
 
 /** The files beside `runtime.ts` that join the parts with it. */
-const JOINS = ['assembly', 'runtime-api', 'runtime-options', 'send-command'];
+const JOINS = ['assembly', 'branch', 'looking-back', 'runtime-api', 'runtime-options', 'send-command'];
 
 /** `src/events/json.ts` is of the layer `events`, `src/errors.ts` of the layer `errors`. */
 const layerOf = (path: string): string => {
@@ -75,6 +76,13 @@ describe('architecture', () => {
 
   test('every import in src goes in an allowed direction', () => {
     expect(files.flatMap(violationsIn)).toEqual([]);
+  });
+
+  test('the WebSocket package is loaded by whoever inspects, and by nobody else', () => {
+    const loads = files.filter(({ text }) => /^import (?!type\b).*from 'ws'/m.test(text));
+    expect(loads.map(({ path }) => path)).toEqual([]);
+    const lazy = files.filter(({ text }) => text.includes("await import('ws')")).map(({ path }) => path);
+    expect(lazy).toEqual(['src/inspect/connect.ts', 'src/inspect/serve.ts']);
   });
 
   test('every file in src belongs to a layer', () => {

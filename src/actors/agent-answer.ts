@@ -73,7 +73,7 @@ const EXCERPT_LENGTH = 4_000;
 const TEXTS = ['summary', 'implementation', 'text'];
 
 /** A machine sees a reference in place of a large text: with it comes what it needs to know what the text says. */
-export const withExcerpt = (call: OpenCall, { value, json, blobs }: Admitted): Encoded => {
+export const withExcerpt = (call: Pick<OpenCall, 'machine'>, { value, json, blobs }: Admitted): Encoded => {
   const { output = null }: JsonObject = isWork(call) && isJsonObject(value) ? value : {};
   const texts = isJsonObject(output) && !isBlobRef(output) ? TEXTS.map((name) => output[name]) : [output];
   const [hash = ''] = texts.flatMap((each) => (isBlobRef(each) ? blobRefsIn(each) : []));

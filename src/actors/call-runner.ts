@@ -29,6 +29,8 @@ export interface CallPorts {
   /** Resolves once it is in the log that the call began. */
   readonly begun: (call: Recorded<OpenCall>) => Promise<void>;
   readonly progress: (progress: Progress) => void;
+  /** The answer to a call that need not be made, since it is known. */
+  readonly recorded?: (call: OpenCall) => Outcome | undefined;
   /** Marks the processes of this runtime's log. */
   readonly logTag: string;
   /** Told of what may outlast a call, so that it can be waited for. */
@@ -56,6 +58,8 @@ export const runCall = async (
   { call, withdrawal }: { readonly call: Recorded<OpenCall>; readonly withdrawal: Withdrawal },
 ): Promise<Outcome | undefined> => {
   if (call.announce && !(await hasBegun(ports, call))) return undefined;
+  const known = ports.recorded?.(call);
+  if (known) return known;
   try {
     const input = await inputOf(ports, call);
     if (withdrawal.reason) throw withdrawal.reason;

@@ -29,8 +29,11 @@ export interface Definition {
 
 /** Every machine that the runtime knows, by name and version. */
 export interface Registry {
-  /** Registers workflows that may invoke each other. All of them, or none. */
-  register(workflows: readonly Workflow[]): void;
+  /**
+   * Registers workflows that may invoke each other. All of them, or none. Whoever invokes a machine of `standIns` invokes the
+   * workflow that is given for it.
+   */
+  register(workflows: readonly Workflow[], standIns?: ReadonlyMap<AnyStateMachine, Workflow>): void;
   find(name: string, version: number): Definition | undefined;
   newest(name: string): Definition | undefined;
   names(): readonly string[];
@@ -43,12 +46,15 @@ export const createRegistry = (): Registry => {
   const find = (name: string, version: number) => definitions.get(name)?.get(version);
   const versions = (name: string) => [...(definitions.get(name)?.keys() ?? [])].sort((a, b) => a - b);
   return {
-    register(workflows) {
+    register(workflows, standIns = new Map()) {
       const next = new Map([...definitions].map(([name, byVersion]) => [name, new Map(byVersion)]));
       const registered = [...next.values()].flatMap((byVersion) =>
         [...byVersion.values()].map(({ workflow }) => workflow),
       );
-      const owners = new Map([...registered, ...workflows].map((workflow) => [workflow.machine, workflow]));
+      const owners = new Map([
+        ...[...registered, ...workflows].map((workflow) => [workflow.machine, workflow] as const),
+        ...standIns,
+      ]);
       for (const workflow of workflows) {
         const byVersion = next.get(workflow.name) ?? new Map<number, Definition>();
         if (byVersion.has(workflow.version)) {

@@ -73,7 +73,8 @@ const damage = (error: unknown): NonNullable<ReplayReport['problem']> => {
   return { position: error.fields.position, what: error.fields.problem };
 };
 
-const hashStates = (registry: Registry, actors: ReadonlyMap<Address, ActorRecord>): string =>
+/** Hash over the states of actors: equal if and only if each of them is in the same state. */
+export const hashStates = (registry: Registry, actors: ReadonlyMap<Address, ActorRecord>): string =>
   hashText(
     canonicalJson(
       [...actors.keys()].sort().map((address) => {

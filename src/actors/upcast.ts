@@ -9,6 +9,7 @@ export const createUpcast = (registry: Registry): ((event: RecordedEvent) => Rec
     const definition = registry.find(event.machine, event.machineVersion) ?? registry.newest(event.machine);
     if (!definition?.workflow.options.readers) return event;
     const { data, version } = definition.read(event.type, event.typeVersion, event.data);
-    return version === event.typeVersion ? event : { ...event, data, typeVersion: version };
+    // Its id and data may be read only when they are looked at: a copy has to take them along.
+    return version === event.typeVersion ? event : { ...event, id: event.id, data, typeVersion: version };
   };
 };

@@ -1,6 +1,6 @@
 import { type ContextChange, changed, isChangeable } from '../events/context-path.ts';
 import type { RecordedEvent, StateValue } from '../events/event.ts';
-import type { Json, JsonObject } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { projection } from './projection.ts';
 
 /** What people read of a run: what was written to its context, the states of its agents, and why it is paused. */
@@ -47,9 +47,12 @@ function noteAgent(state: ContextView, { machine, actor, run, kind, state: value
   if (kind !== 'message' && kind !== 'started' && kind !== 'failed' && kind !== 'stopped') return;
   const role = actor.slice(run.length + AGENT_SEGMENT.length);
   const status = kind === 'failed' || kind === 'stopped' ? kind : statusOf(value);
-  const before = memberOf(memberOf(state['agents'] as Json | undefined, role), 'status');
-  if (before !== status)
-    apply(state, { type: 'context.set', path: ['agents', role, 'status'], value: status });
+  const agent = memberOf(state['agents'] as Json | undefined, role);
+  if (memberOf(agent, 'status') === status) return;
+  // It changes with every message: most often there is an object for it that can be changed in place.
+  if (isJsonObject(agent) && Object.hasOwn(agent, 'status') && !Object.isFrozen(agent))
+    (agent as Record<string, Json>)['status'] = status;
+  else apply(state, { type: 'context.set', path: ['agents', role, 'status'], value: status });
 }
 
 /** The innermost state that says something: `working.queued` is queued. */

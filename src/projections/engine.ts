@@ -10,6 +10,8 @@ import type { ProjectionSource } from './projection-source.ts';
 export interface ProjectionEngineOptions {
   readonly source: ProjectionSource;
   readonly projections: readonly Projection[];
+  /** Names of those whose folds are known to do the same on plain data as on drafts. */
+  readonly trusted?: ReadonlySet<string>;
   /** How many partitions are kept in memory, besides those that are watched: 1,000 unless set. */
   readonly cached?: number;
   /** Told of a fold that throws, of a watcher that does, and of views that cannot be stored. */
@@ -46,6 +48,12 @@ export interface ProjectionEngine {
 
   /** Folds a partition from the beginning of the log, and replaces what was stored of it. Mends one that was faulty, if it can. */
   rebuild<State>(which: Which<State>, partition?: string): Promise<State>;
+
+  /**
+   * Folds every partition of every projection from the beginning of the log, and replaces what was stored of them.
+   * Gives how many events and partitions there were.
+   */
+  rebuildAll(): Promise<{ readonly events: number; readonly partitions: number }>;
 
   /** The run's partitions leave memory as soon as nobody watches them. */
   runEnded(run: string): void;

@@ -3,6 +3,7 @@ import { RuntimeError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { CatchUp } from './catch-up.ts';
 import { type Change, changesIn } from './changes.ts';
+import type { CompiledProjection } from './compiled-projection.ts';
 import type { ProjectionEngine, ProjectionEngineOptions } from './engine.ts';
 import { LivePartitions } from './live-partitions.ts';
 import type { Partition, Watcher } from './partition.ts';
@@ -11,6 +12,7 @@ import { compilePattern } from './path-pattern.ts';
 import type { OnFault } from './projection-fault.ts';
 import { ProjectionRegistry, type Which } from './projection-registry.ts';
 import type { ProjectionSource } from './projection-source.ts';
+import { rebuildAll } from './rebuild.ts';
 import type { Subject } from './replay.ts';
 import { ViewSaver } from './view-saver.ts';
 import { Watching } from './watching.ts';
@@ -20,6 +22,7 @@ const CACHED_PARTITIONS = 1_000;
 /** The engine's parts put together. Its contract is that of `ProjectionEngine`. */
 export class PartitionEngine implements ProjectionEngine {
   readonly #source: ProjectionSource;
+  readonly #trusted: ReadonlySet<string>;
   readonly #registry: ProjectionRegistry;
   readonly #live = new LivePartitions();
   readonly #saver: ViewSaver;
@@ -30,7 +33,13 @@ export class PartitionEngine implements ProjectionEngine {
   #isFolding = false;
   #isClosed = false;
 
-  constructor({ source, projections, cached = CACHED_PARTITIONS, onFault }: ProjectionEngineOptions) {
+  constructor({
+    source,
+    projections,
+    trusted = new Set(),
+    cached = CACHED_PARTITIONS,
+    onFault,
+  }: ProjectionEngineOptions) {
     if (!Number.isSafeInteger(cached) || cached < 0) {
       throw new RuntimeError('BAD_OPTION', {
         option: 'cached',
@@ -46,6 +55,7 @@ export class PartitionEngine implements ProjectionEngine {
       }
     };
     this.#source = source;
+    this.#trusted = trusted;
     this.#registry = new ProjectionRegistry(projections);
     this.#saver = new ViewSaver(source, report);
     this.#cache = new PartitionCache(cached, (leaving) => {
@@ -86,6 +96,18 @@ export class PartitionEngine implements ProjectionEngine {
       await this.#catchUp.rebuild(taken);
       await this.#catchUp.reach(taken, position);
     });
+  }
+
+  async rebuildAll(): Promise<{ readonly events: number; readonly partitions: number }> {
+    if (this.#isClosed) throw new RuntimeError('RUNTIME_CLOSED', { action: 'rebuilding views' });
+    const { position: to } = await this.#source.head();
+    const projections = [...this.#registry.all()];
+    const rebuilt = await rebuildAll({ source: this.#source, projections, trusted: this.#trusted, to });
+    // What is in memory is folded by itself, as are those whose folds need drafts.
+    const inMemory = this.#cache.all().map(({ projection, id }) => ({ projection, id }));
+    for (const { projection, id } of [...rebuilt.left, ...inMemory])
+      await this.rebuild(projection.name, partitionOf(projection, id));
+    return { events: rebuilt.events, partitions: rebuilt.partitions + rebuilt.left.length };
   }
 
   state$<State>(which: Which<State>, partition?: string): Observable<State> {
@@ -191,6 +213,9 @@ export class PartitionEngine implements ProjectionEngine {
     return position;
   }
 }
+
+const partitionOf = ({ partition }: CompiledProjection, id: string): string | undefined =>
+  partition === 'run' ? id : undefined;
 
 type Connect<Value> = (subscriber: Subscriber<Value>) => Pick<Watcher, 'begin' | 'next'>;
 

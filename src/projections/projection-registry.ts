@@ -7,7 +7,7 @@ import type { Subject } from './replay.ts';
 export type Which<State> = Projection<State> | string;
 
 /** The name of the only partition of a projection of the whole log. */
-const WHOLE_LOG = 'log';
+export const WHOLE_LOG = 'log';
 
 /** The projections that there are, by name. */
 export class ProjectionRegistry {

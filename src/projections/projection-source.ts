@@ -4,6 +4,8 @@ import type { RecordedEvent } from '../events/event.ts';
 export interface ProjectionSource {
   /** Events in order of position, at most `limit`. */
   events(query: SourceQuery): Promise<readonly RecordedEvent[]>;
+  /** Events in order of position, whose payloads may be parsed only when they are looked at. */
+  scan(query: Pick<SourceQuery, 'after' | 'before' | 'limit'>): Promise<readonly RecordedEvent[]>;
   loadView(key: ViewKey): Promise<StoredView | undefined>;
   /** Stores all of them or none: a position without its state would lose events for ever. */
   saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void>;

@@ -43,6 +43,14 @@ export interface EventLog {
    */
   events(query: EventQuery): Promise<readonly RecordedEvent[]>;
 
+  /**
+   * Events in order of position for whoever folds all of the log, at most `limit` (10,000 unless set): as `events` gives them, but
+   * payloads are parsed when they are first looked at, and rows are not checked by their digests. `verify` does that.
+   *
+   * @throws {RuntimeError} LOG_CORRUPT if a row, its turn or a name in it is missing
+   */
+  scan(query: ScanQuery): Promise<readonly RecordedEvent[]>;
+
   /** The turn that this stimulus id made, if it was committed. */
   findTurn(
     id: string,
@@ -144,6 +152,14 @@ export interface EventQuery {
   readonly limit?: number;
   /** Newest first. */
   readonly reverse?: boolean;
+}
+
+export interface ScanQuery {
+  /** Positions greater than this. */
+  readonly after: number;
+  /** Positions less than this. */
+  readonly before?: number;
+  readonly limit?: number;
 }
 
 export interface RunFilter {

@@ -140,3 +140,12 @@ it.each([
 ])('B14, B15: %s (%s): who did what, and because of what', (_, example, expected) => {
   expect(linesOf(runExample(example))).toEqual(expected);
 });
+
+it('X7, X10, K6, B15: a run that meets a limit is looked at from all sides, and goes on', () => {
+  const shown = runExample('looking-back');
+  expect(shown).toContain('waiting: the limit "passes" of 2 counted 2 events');
+  expect(shown).toContain('with 4 passes: verified, 4 answers used again, 4 calls made');
+  expect(shown).toContain('went on: verified');
+  expect(shown).toContain('bob answered "continue"');
+  expect(shown).toContain('under a machine that is never complete: other verdict');
+});

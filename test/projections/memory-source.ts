@@ -37,6 +37,10 @@ export class MemorySource implements ProjectionSource {
       .slice(0, limit);
   }
 
+  async scan({ after, before, limit }: SourceQuery): Promise<readonly RecordedEvent[]> {
+    return this.events({ after, before, limit });
+  }
+
   async loadView(key: ViewKey): Promise<StoredView | undefined> {
     return this.views.get(keyOf(key));
   }
@@ -92,6 +96,7 @@ export class ProcessSource implements ProjectionSource {
   }
 
   events = (query: SourceQuery) => this.#answer(() => this.#source.events(query));
+  scan = (query: SourceQuery) => this.#answer(() => this.#source.scan(query));
   loadView = (key: ViewKey) => this.#answer(() => this.#source.loadView(key));
   saveViews = (views: readonly (ViewKey & StoredView)[]) => this.#answer(() => this.#source.saveViews(views));
   head = () => this.#answer(() => this.#source.head());

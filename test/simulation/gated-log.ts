@@ -8,6 +8,7 @@ import type {
   Loaded,
   LoadOptions,
   RunFilter,
+  ScanQuery,
   StoredView,
   TurnQuery,
   ViewKey,
@@ -70,6 +71,7 @@ export class GatedLog implements EventLog {
 
   openWork = () => this.#alive(() => this.#log.openWork());
   events = (query: EventQuery) => this.#alive(() => this.#log.events(query));
+  scan = (query: ScanQuery) => this.#alive(() => this.#log.scan(query));
   findTurn = (id: string) => this.#alive(() => this.#log.findTurn(id));
   turns = (query: TurnQuery) => this.#alive(() => this.#log.turns(query));
   run = (id: string) => this.#alive(() => this.#log.run(id));

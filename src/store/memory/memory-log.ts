@@ -13,6 +13,7 @@ import type {
   LoadOptions,
   OpenWork,
   RunFilter,
+  ScanQuery,
   StoredSnapshot,
   StoredTurn,
   StoredView,
@@ -96,6 +97,10 @@ class MemoryLog implements EventLog {
           ? this.#runs.get(query.run)?.events
           : this.#events;
     return selectEvents(candidates ?? [], query, this.#events);
+  }
+
+  async scan({ after, before, limit = 10_000 }: ScanQuery): Promise<readonly RecordedEvent[]> {
+    return this.events({ after, limit, ...(before !== undefined && { before }) });
   }
 
   async findTurn(

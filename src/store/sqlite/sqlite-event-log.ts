@@ -13,6 +13,7 @@ import type {
   LoadOptions,
   OpenWork,
   RunFilter,
+  ScanQuery,
   StoredTurn,
   StoredView,
   TurnQuery,
@@ -24,6 +25,7 @@ import { Appender } from './appender.ts';
 import { backupTo } from './backup.ts';
 import { checkTail } from './chain-walk.ts';
 import { EventReader } from './event-query.ts';
+import { EventScanner } from './event-scan.ts';
 import { explainFault } from './faults.ts';
 import { createRunReader, type RunReader } from './run-table.ts';
 import { createValueReader, createValueWriter } from './stored-values.ts';
@@ -61,6 +63,7 @@ class SqliteLog implements EventLog {
     | undefined;
   readonly #turns: TurnReader;
   readonly #events: EventReader;
+  readonly #scanner: EventScanner;
   readonly #streams: StreamReader;
   readonly #runs: RunReader;
   readonly #values: ReturnType<typeof createValueReader>;
@@ -76,6 +79,7 @@ class SqliteLog implements EventLog {
     this.#turns = new TurnReader(db, file);
     if (writer) checkTail(db, this.#turns, file);
     this.#events = new EventReader(db, file);
+    this.#scanner = new EventScanner(db, file);
     this.#values = createValueReader(db, file);
     this.#streams = new StreamReader(db, file, (actor, id) => this.#values.snapshot(actor, id));
     this.#runs = createRunReader(db, file);
@@ -122,6 +126,10 @@ class SqliteLog implements EventLog {
 
   async events(query: EventQuery): Promise<readonly RecordedEvent[]> {
     return this.#read('events', () => this.#events.events(query));
+  }
+
+  async scan(query: ScanQuery): Promise<readonly RecordedEvent[]> {
+    return this.#read('scan', () => this.#scanner.scan(query));
   }
 
   async findTurn(

@@ -1,0 +1,8 @@
+import { agentActor } from './agent-machine.ts';
+import { contextActor } from './context-machine.ts';
+import { feedbackActor } from './feedback-machine.ts';
+import { questionActor } from './question-machine.ts';
+import type { Workflow } from './workflow.ts';
+
+/** The machines that come with every runtime, under names that users cannot take. */
+export const OWN_ACTORS: readonly Workflow[] = [questionActor, contextActor, agentActor, feedbackActor];

@@ -1,0 +1,16 @@
+import { contextView } from './context-view.ts';
+import { feedbackIndex, feedbackLoops } from './feedback-loops.ts';
+import { openQuestions } from './open-questions.ts';
+import type { Projection } from './projection.ts';
+import { runSummary } from './run-summary.ts';
+import { tightProgress } from './tight-progress.ts';
+
+/** The projections that come with every runtime. */
+export const OWN_PROJECTIONS: readonly Projection[] = [
+  runSummary,
+  contextView,
+  openQuestions,
+  tightProgress,
+  feedbackLoops,
+  feedbackIndex,
+];
