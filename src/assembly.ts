@@ -17,6 +17,7 @@ import { createRunFiles, type RunFiles } from './actors/run-files.ts';
 import type { SendOptions } from './actors/run-handle.ts';
 import { createRuns, type Runs } from './actors/runs.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
+import { storyFileAgents } from './actors/story-files.ts';
 import { createTimers, type Timers } from './actors/timers.ts';
 import { createKernel } from './actors/turn.ts';
 import { createUpcast } from './actors/upcast.ts';
@@ -25,12 +26,16 @@ import type { Door } from './events/door.ts';
 import type { EventKind, RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import { TYPE } from './events/vocabulary.ts';
+import { LOOK_AGENT, WRITE_AGENT } from './machines/story-machine.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
 import { openQuestions } from './projections/open-questions.ts';
+import type { Projection } from './projections/projection.ts';
 import { runSummary } from './projections/run-summary.ts';
+import { storyAnalytics } from './projections/story-analytics.ts';
+import { storyView } from './projections/story-view.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
@@ -49,6 +54,16 @@ export interface Parts {
   /** Time of the last turn in the log. */
   readonly lastAtMs: number;
 }
+
+/** Those that come with the package. */
+const OWN_VIEWS: readonly Projection[] = [
+  runSummary,
+  contextView,
+  openQuestions,
+  tightProgress,
+  storyView,
+  storyAnalytics,
+];
 
 const SWEEP_MS = 30_000;
 /** More than a commit ever has: files are written right after each. */
@@ -93,7 +108,7 @@ export class Assembly {
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [runSummary, contextView, openQuestions, tightProgress, ...(options.projections ?? [])],
+      projections: [...OWN_VIEWS, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });
@@ -280,7 +295,7 @@ export class Assembly {
       clock: this.#clock,
       door,
       logTag: this.#logTag,
-      find: createAgentFinder(agents, registry),
+      find: createAgentFinder({ ...agents, ...ownAgents() }, registry),
       known: () => Object.keys(agents),
       loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),
       putBlobs: (blobs) => this.#patiently(() => log.putBlobs(blobs)),
@@ -339,6 +354,12 @@ export class Assembly {
     });
   }
 }
+
+/** Parts of the runtime that machines of the package call like agents. */
+const ownAgents = (): Agents => {
+  const { look, write } = storyFileAgents();
+  return { [LOOK_AGENT]: look, [WRITE_AGENT]: write };
+};
 
 /** The host's agent of that name, else the function that the machine's author wrote under `actors`. */
 const createAgentFinder = (agents: Agents, registry: Registry) => {

@@ -19,6 +19,7 @@ export interface ErrorFields {
   BAD_PATTERN: { pattern: string; problem: string };
   BAD_PATH: { path: string; problem: string };
   BAD_PLAN: { problems: readonly string[] };
+  BAD_STORIES: { problems: readonly string[] };
   BAD_ANSWER: { question: string; problem: string; options: readonly string[] };
   UNKNOWN_QUESTION: { question: string };
   QUESTION_CLOSED: { question: string; outcome: string };
@@ -116,6 +117,10 @@ const MESSAGES: {
   BAD_PLAN: ({ problems }) => [
     `The plan cannot be run: ${problems.join('; ')}.`,
     'Give each step an id of its own, an agent or a gate, and only needs that are steps or groups before it.',
+  ],
+  BAD_STORIES: ({ problems }) => [
+    `These stories cannot be run: ${problems.join('; ')}.`,
+    'Give each story as the path of its file, or with an id of its own, a title and a body.',
   ],
   BAD_ANSWER: ({ question, problem, options }) => [
     `The question "${question}" cannot be answered like this: ${problem}.`,

@@ -16,6 +16,8 @@ import { isReservedType } from './events/vocabulary.ts';
 import { agentActor } from './machines/agent-machine.ts';
 import { contextActor } from './machines/context-machine.ts';
 import { questionActor } from './machines/question-machine.ts';
+import { reworkActor } from './machines/rework-machine.ts';
+import { storyActor } from './machines/story-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
@@ -48,7 +50,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
-  registry.register([questionActor, contextActor, agentActor]);
+  registry.register([questionActor, contextActor, agentActor, reworkActor, storyActor]);
   registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
   const log = options.log ?? (await openOwnLog(options));
