@@ -55,7 +55,8 @@ export const readDocument = (text: string): StoryDocument | { readonly problem: 
   const { contents } = document;
   if (contents !== null && !isMap(contents)) return { problem: 'its frontmatter is no list of fields' };
   if (contents?.flow === true) return { problem: 'its frontmatter is written in one pair of brackets' };
-  const fields = safe(document.toJS({ maxAliasCount: 100 }) ?? {});
+  const fields = valuesOf(document);
+  if (fields === undefined) return { problem: 'its frontmatter refers to itself too often, or to nothing' };
   const map = contents as YAMLMap | null;
   return {
     ...bodyOf(rest.slice(closing.index)),
@@ -66,6 +67,15 @@ export const readDocument = (text: string): StoryDocument | { readonly problem: 
     map,
     fields: fields as JsonObject,
   };
+};
+
+/** Aliases are only looked at here. */
+const valuesOf = (document: { toJS(options: { maxAliasCount: number }): unknown }): Json | undefined => {
+  try {
+    return safe(document.toJS({ maxAliasCount: 100 }) ?? {});
+  } catch {
+    return undefined;
+  }
 };
 
 /** The last section that is opened and closed is ours: whatever else looks like one is somebody's text. */
@@ -230,15 +240,24 @@ const frontmatter = (document: StoryDocument, own: JsonObject, key: string): str
     return place ? [{ ...place, value }] : [];
   });
   for (const { name, start, end, value } of inFile.sort((one, other) => other.start - one.start)) {
-    const isLine = yaml[end - 1] === '\n';
-    const field = value === null ? '' : fieldOf(name, value, lineEnd);
     const rest = text.slice(end);
-    // What stands behind it on its line, a comment say, is the author's.
-    const isWhole = isLine || /^\r?\n/.test(rest);
-    const next = isWhole ? rest.replace(isLine ? /^(?:)/ : /^\r?\n/, '') : rest.trimStart();
-    text = `${text.slice(0, start)}${field}${next}`;
+    const field = value === null ? '' : fieldOf(name, value, lineEnd);
+    text = `${text.slice(0, start)}${inPlace(field, rest, { lineEnd, isLine: yaml[end - 1] === '\n' })}`;
   }
   return `${added.length === 0 ? text : ended(text, lineEnd)}${added.join('')}`;
+};
+
+/** A field in the place of another. What stands behind that on its line, a comment say, is the author's. */
+const inPlace = (
+  field: string,
+  rest: string,
+  { lineEnd, isLine }: { readonly lineEnd: string; readonly isLine: boolean },
+): string => {
+  if (isLine || rest === '') return `${field}${rest}`;
+  const line = /^\r?\n/.exec(rest);
+  if (line) return `${field}${rest.slice(line[0].length)}`;
+  const isOneLine = field !== '' && field.indexOf(lineEnd) === field.length - lineEnd.length;
+  return isOneLine ? `${field.slice(0, -lineEnd.length)}${rest}` : `${field}${rest.trimStart()}`;
 };
 
 interface Place {
@@ -256,4 +275,16 @@ const placesIn = ({ map }: StoryDocument): readonly Place[] =>
 
 /** In a way that older readers understand as well: what they would take for a date, or for a yes, is quoted. */
 const fieldOf = (name: string, value: Json, lineEnd: string): string =>
-  stringify({ [name]: value }, { lineWidth: 0, version: '1.1' }).replaceAll('\n', lineEnd);
+  stringify({ [name]: inReadingOrder(value) }, { lineWidth: 0, version: '1.1' }).replaceAll('\n', lineEnd);
+
+/** The members of our lists as people want to read them. */
+const MEMBERS = ['iteration', 'agentType', 'startedAt', 'reviewFeedback', 'result', 'flag', 'at', 'decision'];
+
+const inReadingOrder = (value: Json): Json => {
+  if (isList(value)) return value.map(inReadingOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const rank = (member: string) => (MEMBERS.includes(member) ? MEMBERS.indexOf(member) : MEMBERS.length);
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => rank(one) - rank(other)));
+};
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);

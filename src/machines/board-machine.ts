@@ -4,7 +4,7 @@ import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { addSpent, NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
-import { dispatch, grantable, isIdle, noteCard, passOn, storyId } from './board-rules.ts';
+import { dispatch, isCommandable, isIdle, noteCard, passOn, storyId } from './board-rules.ts';
 import { type BoardState, newBoard, type StoriesInput } from './board-state.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import type { RunMessage } from './run-rules.ts';
@@ -120,7 +120,7 @@ const setupBoard = setup({
     isNext: ({ context, event }) =>
       event.type === 'stories.next' &&
       context.mode === 'manual' &&
-      grantable(context, event.story ?? null) !== undefined,
+      isCommandable(context, event.story ?? null),
     isMode: ({ event }) =>
       event.type === 'stories.mode' && (event.mode === 'auto' || event.mode === 'manual'),
     isReset: ({ context, event }) => {

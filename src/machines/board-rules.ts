@@ -33,6 +33,13 @@ export const grantable = (state: BoardState, story: string | null): StoryAction 
   );
 };
 
+/** Whether a command for the next action makes sense: also while it is only found out what there is to do. */
+export const isCommandable = (state: BoardState, story: string | null): boolean => {
+  if (grantable(state, story)) return true;
+  const unknown = [...isAt(state, 'unread'), ...state.reading];
+  return story === null ? unknown.length > 0 : unknown.includes(story);
+};
+
 /** Lets as many stories begin as may. All files are read before the first action, so that the most urgent one is known. */
 export const dispatch = (given: BoardState): BoardOutcome => {
   let state = given;

@@ -215,7 +215,7 @@ export const noteReview = (before: StoryState, after: StoryState, atMs: number):
   const isForRework = !passed && !isBreakerOpen(after);
   return {
     ...after,
-    reviews: [...after.reviews, { at, decision, severity, summary }],
+    reviews: [...after.reviews, { at, decision, severity, summary, phase: after.target }],
     notes: isForRework
       ? after.notes
       : [...after.notes, { kind: 'review', at, summary, decision, issues, feedback }],

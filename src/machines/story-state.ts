@@ -57,6 +57,8 @@ export interface ReviewRecord {
   readonly decision: ReviewDecision;
   readonly severity: ReviewSeverity | null;
   readonly summary: string;
+  /** Where it sent the story; null if it approved. */
+  readonly phase: WorkPhase | null;
 }
 
 /** A flag, or the count, that was set back. */

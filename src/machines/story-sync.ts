@@ -1,4 +1,5 @@
 import type { Failure, Json, JsonObject } from '../events/json.ts';
+import { WORK_PHASES, type WorkPhase } from './story-phases.ts';
 import type { StoryOutcome } from './story-rules.ts';
 import type { AuthorsPart, FlagReset, Iteration, OwnPart, ReviewRecord, StoryState } from './story-state.ts';
 import { ownPart } from './story-state.ts';
@@ -161,7 +162,7 @@ const imported = (state: StoryState, fields: JsonObject, told: StoryOutcome['mes
     id: typeof id === 'string' && id !== '' ? id : state.key,
     complete,
     review,
-    target: review === 'rejected' ? (iterations.at(-1)?.agentType ?? 'implement') : null,
+    target: review === 'rejected' ? targetIn(reviews) : null,
     last: review === 'rejected' ? rejectionIn(reviews) : null,
     refinements,
     // One that was refined before goes on with the limit that it had then.
@@ -177,6 +178,10 @@ const imported = (state: StoryState, fields: JsonObject, told: StoryOutcome['mes
     messages: [...told, { type: 'story.imported', story: state.key, fields }],
   };
 };
+
+/** Somebody else may have written it. */
+const targetIn = (reviews: readonly ReviewRecord[]): WorkPhase =>
+  WORK_PHASES.find((phase) => phase === reviews.at(-1)?.phase) ?? 'implement';
 
 /** Of a review in an earlier run only its summary is known. */
 const rejectionIn = (reviews: readonly ReviewRecord[]): StoryState['last'] => ({

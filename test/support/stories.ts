@@ -69,7 +69,13 @@ export const play = async ({
       ];
     }),
   );
-  const runtime = await open({ file, workflows: [loop], agents: scripted, ...(clock && { clock }) });
+  const runtime = await open({
+    file,
+    workflows: [loop],
+    agents: scripted,
+    durability: 'normal',
+    ...(clock && { clock }),
+  });
   const run = await runtime.start('stories', { stories }, { id: 'r' });
   const rolesCalled = (story?: string): readonly string[] =>
     requests.flatMap(({ role, request }) =>
