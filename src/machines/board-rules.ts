@@ -26,7 +26,7 @@ const isAt = (state: BoardState, stage: StoryCard['stage']): readonly string[] =
 export const isIdle = (state: BoardState): boolean => isAt(state, 'busy').length === 0;
 
 /** The most urgent thing to do, of any story or of one; a person's part is none. */
-export const grantable = (state: BoardState, story: string | null): StoryAction | undefined => {
+const grantable = (state: BoardState, story: string | null): StoryAction | undefined => {
   if (state.isStopping) return undefined;
   return nextActions(cardsOf(state), state.priorities).find(
     ({ action, story: key }) => action !== 'manual-intervention' && (story === null || key === story),

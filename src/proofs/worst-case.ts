@@ -70,8 +70,19 @@ export const worstCase = async (
 ): Promise<WorstCase> => {
   const proof = await proofOf(registry, given);
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
-  return { ...proof, text: inWords(proof, cap) };
+  const caveat = proof.result === 'proved' && hasFiles(registry, given) ? FILES_CAVEAT : '';
+  return { ...proof, text: `${inWords(proof, cap)}${caveat}` };
 };
+
+/** What is in files is not known before a run reads them. */
+const FILES_CAVEAT = ', if the files of stories set no limit of their own';
+
+const hasFiles = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): boolean =>
+  registry.newest(workflow)?.workflow.machine === boardMachine &&
+  inputsApart(input).some(({ kind }) => kind === 'file');
 
 /** Stories share nothing but the board, which only lets them begin: what each may take alone adds up. */
 const proofOf = async (

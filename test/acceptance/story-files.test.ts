@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { lookAt, writeTo } from '../../src/actors/story-files.ts';
-import { isBlobRef, type JsonObject, storyLines } from '../../src/index.ts';
+import { type JsonObject, storyLines } from '../../src/index.ts';
 import { createRandom } from '../store/seeded-random.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { createFakeClock, rounds } from '../support/runtimes.ts';
@@ -501,7 +501,7 @@ describe('a file that two write', () => {
       const { events: all, second } = await reread(played);
       expect(second).toBeDefined();
       const reports = factsIn(all, 'story.conflict');
-      const reported = reports.map(({ theirs }) => (isBlobRef(theirs) ? '' : String(theirs))).join('\n');
+      const reported = reports.map(({ theirs }) => (typeof theirs === 'string' ? theirs : '')).join('\n');
       for (const { file, word, isOurs } of edits) {
         const whole = new RegExp(`\\b${word}\\b`);
         if (isOurs) expect(whole.test(textOf(file)) || whole.test(reported)).toBe(true);
