@@ -39,6 +39,9 @@ export interface StoryDocument {
   readonly fields: JsonObject;
 }
 
+/** What is in it goes with every request. */
+const YAML_LENGTH_MAX = 256 * 1024;
+
 /** Takes a file apart, or says why it cannot be. */
 export const readDocument = (text: string): StoryDocument | { readonly problem: string } => {
   const lineEnd = text.includes('\r\n') ? '\r\n' : '\n';
@@ -49,6 +52,7 @@ export const readDocument = (text: string): StoryDocument | { readonly problem: 
   const closing = /^---[ \t]*\r?$/m.exec(rest);
   if (!closing) return { problem: 'its frontmatter is not closed by a line of ---' };
   const yaml = rest.slice(0, closing.index);
+  if (yaml.length > YAML_LENGTH_MAX) return { problem: `its frontmatter has ${yaml.length} characters` };
   const document = parseDocument(yaml, { uniqueKeys: true });
   const [error] = document.errors;
   if (error) return { problem: `its frontmatter is no YAML: ${error.message.split('\n')[0] ?? ''}` };

@@ -29,7 +29,10 @@ const BYTES_MAX = 8 * 1024 * 1024;
 
 const findIn = (file: string): Found | { readonly problem: string; readonly hash: string | null } => {
   try {
-    const { size } = lstatSync(realpathSync(file));
+    const found = lstatSync(realpathSync(file));
+    const { size } = found;
+    // Reading from a pipe would never end.
+    if (!found.isFile()) return { problem: 'it is no file', hash: null };
     if (size > BYTES_MAX) return { problem: `it has ${size} bytes`, hash: null };
     const bytes = readFileSync(file);
     const hash = hashOfBytes(bytes);

@@ -4,7 +4,7 @@ import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { addSpent, NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
-import { dispatch, isCommandable, isIdle, noteCard, passOn, storyId } from './board-rules.ts';
+import { dispatch, isCommandable, isIdle, noteCard, storyId } from './board-rules.ts';
 import { type BoardState, newBoard, type StoriesInput } from './board-state.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import type { RunMessage } from './run-rules.ts';
@@ -98,10 +98,10 @@ const setupBoard = setup({
     setMode: assign(({ context, event }) =>
       event.type === 'stories.mode' ? { mode: event.mode, wanted: [] } : { mode: context.mode },
     ),
-    reset: enqueueActions(({ context, event, enqueue }) => {
+    reset: enqueueActions(({ event, enqueue }) => {
       if (event.type !== 'story.reset') return;
       const { story, max = null, note = null, by = null } = event;
-      apply(enqueue, passOn(context, story, { type: 'story.reset', max, note, by }));
+      enqueue.emit({ type: 'story.reset', to: `./${storyId(story)}`, max, note, by });
     }),
     pause: enqueueActions(({ context, event, enqueue }) => {
       if (event.type === 'run.pause') apply(enqueue, pausing(context, event.reason, 'pause'));
@@ -125,8 +125,11 @@ const setupBoard = setup({
       event.type === 'stories.mode' && (event.mode === 'auto' || event.mode === 'manual'),
     isReset: ({ context, event }) => {
       if (event.type !== 'story.reset' || !isReset(event) || typeof event.story !== 'string') return false;
-      const card = Object.hasOwn(context.cards, event.story) ? context.cards[event.story] : undefined;
-      return card !== undefined && card.stage !== 'ended';
+      const { story } = event;
+      const card = Object.hasOwn(context.cards, story) ? context.cards[story] : undefined;
+      // Of one that has not begun, or is only being read, nothing was counted yet.
+      const hasBegun = context.opened.includes(story) && !context.reading.includes(story);
+      return card !== undefined && card.stage !== 'ended' && hasBegun;
     },
     hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
     hasReason: ({ context, event }) =>

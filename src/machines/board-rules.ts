@@ -121,12 +121,3 @@ export const noteCard = (state: BoardState, card: StoryCard): BoardOutcome => {
     messages: isFatal ? [{ type: 'stories.stopping', story: card.key, reason: card.reason }] : [],
   };
 };
-
-/** Sends a story something, which may not have begun yet. */
-export const passOn = (given: BoardState, key: string, message: RunMessage): BoardOutcome => {
-  const begun = opened(given, key);
-  return {
-    state: begun.state,
-    messages: [...begun.messages, { ...message, to: `./${storyId(key)}` }],
-  };
-};

@@ -174,7 +174,8 @@ const setupStory = setup({
     isUnread: ({ context }) => context.file !== null && !context.isOpen,
     isToRead: ({ context }) => context.file !== null && !context.isOpen && context.verdict === null,
     isToReview: ({ context }) => context.phase === 'review' && toRetry(context).length > 0,
-    isReset: ({ event }) => isResetBySomeone(event),
+    /** What its file says of the count comes first. */
+    isReset: ({ context, event }) => context.isOpen && isResetBySomeone(event),
     isLimited: ({ context, event }) => isResetBySomeone(event) && context.halt?.met?.limit === 'reworks',
     hasText: ({ event }) => event.type === 'run.pause' && typeof event.reason === 'string',
     hasReason: ({ context, event }) =>

@@ -47,21 +47,28 @@ export interface ReviewResult {
   readonly texts?: readonly { readonly reviewer: string; readonly text: StoryText }[];
 }
 
-/** How many findings of one reviewer are taken: what a person is asked has them all, and must fit into one event. */
+/** How many findings of one reviewer are taken, and how much text: what a person is asked has them all, in one event. */
 const ISSUES_MAX = 300;
+const ISSUES_LENGTH_MAX = 60_000;
 
 /** Reads what a reviewer answered. Nothing about it is sure: one that says neither yes nor no has not reviewed. */
 export const readReview = ({ output, issues: beside }: Pick<Envelope, 'output' | 'issues'>): ReviewResult => {
   const said: JsonObject = isJsonObject(output) && !isBlobRef(output) ? output : {};
   const decision = decisionIn(output, said);
-  const issues = readReviewIssues(beside ?? said['issues']);
+  const listed = beside ?? said['issues'];
+  const issues = readReviewIssues(listed);
+  const leftOut = (Array.isArray(listed) ? listed.length : 0) - issues.length;
   const { severity, feedback } = said;
+  const text = textOf(feedback) ?? (decision === 'failed' ? NO_DECISION : '');
   return {
     passed: decision === 'approved',
     decision,
     severity: REVIEW_SEVERITIES.find((name) => name === wordOf(severity)) ?? severityOf(issues),
     issues: decision === 'failed' ? [] : issues,
-    feedback: textOf(feedback) ?? (decision === 'failed' ? NO_DECISION : ''),
+    feedback:
+      leftOut > 0 && typeof text === 'string'
+        ? `${text}\n${leftOut} more issues were left out.`.trim()
+        : text,
   };
 };
 
@@ -85,8 +92,17 @@ const wordOf = (value: Json | undefined): string =>
 const textOf = (value: Json | undefined): StoryText | undefined =>
   typeof value === 'string' || isBlobRef(value) ? value : undefined;
 
-const readReviewIssues = (given: Json | undefined): readonly ReviewIssue[] =>
-  (Array.isArray(given) ? given : []).slice(0, ISSUES_MAX).map(readIssue);
+/** The first so many, without what is too much. */
+const readReviewIssues = (given: Json | undefined): readonly ReviewIssue[] => {
+  let left = ISSUES_LENGTH_MAX;
+  return (Array.isArray(given) ? given : [])
+    .slice(0, ISSUES_MAX)
+    .map(readIssue)
+    .filter((issue) => {
+      left -= JSON.stringify(issue).length;
+      return left >= 0;
+    });
+};
 
 const readIssue = (given: Json): ReviewIssue => {
   const said: JsonObject = isJsonObject(given) && !isBlobRef(given) ? given : { description: given };

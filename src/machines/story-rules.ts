@@ -103,6 +103,12 @@ const worked = (state: StoryState, reply: AgentReply): StoryOutcome => {
     return halted(state, { verdict: 'failed', met: null, step: phase, reason });
   }
   const { output } = reply.answer;
+  const length = JSON.stringify(output).length;
+  // It goes with every later request: long texts are kept elsewhere, and do not count.
+  if (length > OUTPUT_LENGTH_MAX) {
+    const reason = `What the phase "${phase}" gave is too large (${length} characters): let it write a file, and name that.`;
+    return halted(state, { verdict: 'failed', met: null, step: phase, reason });
+  }
   const attempt: Attempt = { iteration: state.refinements, output, review: null };
   const done: StoryState = {
     ...state,
@@ -119,6 +125,8 @@ const worked = (state: StoryState, reply: AgentReply): StoryOutcome => {
     messages: [{ type: 'story.phase', story: state.key, phase, iteration: state.refinements }],
   };
 };
+
+const OUTPUT_LENGTH_MAX = 150_000;
 
 const isWork = (phase: StoryPhase): phase is WorkPhase => WORK_PHASES.some((each) => each === phase);
 

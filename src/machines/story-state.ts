@@ -280,8 +280,23 @@ export const ownPart = (state: StoryState): OwnPart => {
       resets: listed(state.resets),
       last_error: state.lastError,
     },
-    notes: state.notes,
+    notes: notesInFile(state.notes),
   };
+};
+
+/** How much of what reviews said goes into a file: it must fit into one event. The log has everything. */
+const NOTES_LENGTH_MAX = 200_000;
+
+/** All notes; the oldest in one line each if they are too much. */
+const notesInFile = (notes: readonly StoryNote[]): readonly StoryNote[] => {
+  let left = NOTES_LENGTH_MAX;
+  return notes
+    .toReversed()
+    .map((note): StoryNote => {
+      left -= JSON.stringify(note).length;
+      return left >= 0 || note.kind === 'refinement' ? note : { ...note, issues: [], feedback: '' };
+    })
+    .toReversed();
 };
 
 export const flagOf = (phase: WorkPhase): string => `${phase}_complete`;

@@ -159,7 +159,7 @@ const imported = (state: StoryState, fields: JsonObject, told: StoryOutcome['mes
   const next: StoryState = {
     ...state,
     isOpen: true,
-    id: typeof id === 'string' && id !== '' ? id : state.key,
+    id: typeof id === 'number' ? String(id) : typeof id === 'string' && id !== '' ? id : state.key,
     complete,
     review,
     target: review === 'rejected' ? targetIn(reviews) : null,
@@ -207,7 +207,7 @@ const problemsOf = (fields: JsonObject): readonly string[] => {
   };
   const { id = null, status = null } = fields;
   return [
-    ...(id === null || typeof id === 'string' ? [] : ['id is no text']),
+    ...(id === null || typeof id === 'string' || typeof id === 'number' ? [] : ['id is no text']),
     ...(status === null || typeof status === 'string' ? [] : ['status is no text']),
     ...(isCount ? [] : ['refinement_count is no count']),
     ...FLAGS.filter((flag) => !isFlag(flag)).map((flag) => `${flag} is neither true nor false`),

@@ -64,7 +64,7 @@ export const feedbackOf = ({ last, refinements }: StoryState): readonly Json[] =
 
 /** How many findings of all attempts together go with a request, and how much text: it must fit into one event. */
 const HISTORY_ISSUES_MAX = 500;
-const HISTORY_LENGTH_MAX = 300_000;
+const HISTORY_LENGTH_MAX = 200_000;
 
 /** Every earlier attempt at a phase; the oldest without their findings, or results, if those are too many for one event. */
 export const historyOf = ({ attempts }: StoryState, phase: StoryPhase): readonly Attempt[] => {

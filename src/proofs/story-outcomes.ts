@@ -46,7 +46,10 @@ export const WRITES: readonly AgentOutcome[] = [
   { name: 'cannot be written', output: { kind: 'failed', reason: 'no' } },
 ];
 
-/** A board with several stories as several boards with one each. Stories of the same kind take the same. */
+/**
+ * A board with several stories as several boards with one each. Stories of the same kind take the same. In manual mode they do
+ * the same as by themselves, one action after the other.
+ */
 export const inputsApart = (given: unknown): readonly { readonly kind: string; readonly input: Json }[] => {
   const input = given as Json; // What a run is started with has been prepared before.
   const listed = isJsonObject(input) ? input['stories'] : input;
@@ -55,7 +58,7 @@ export const inputsApart = (given: unknown): readonly { readonly kind: string; r
     const { id, max_refinement_attempts: max = null }: JsonObject = isJsonObject(story) ? story : {};
     return {
       kind: id === undefined ? 'file' : `given ${JSON.stringify(max)}`,
-      input: { ...rest, stories: [story] },
+      input: { ...rest, stories: [story], mode: 'auto' },
     };
   });
 };

@@ -93,7 +93,7 @@ const proofOf = async (
   const isBoard = registry.newest(given.workflow)?.workflow.machine === boardMachine;
   // Whoever says what agents may do wants just that explored.
   const apart = isBoard && !given.outcomes ? inputsApart(given.input) : [];
-  if (apart.length < 2) return explore(registry, { ...given, outcomes });
+  if (apart.length === 0) return explore(registry, { ...given, outcomes });
   const known = new Map<string, Proof>();
   const proofs: Proof[] = [];
   for (const { kind, input } of apart) {

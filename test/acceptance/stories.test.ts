@@ -662,6 +662,12 @@ describe('what people see of stories', () => {
     expect((await reset({ story: 'constructor' })).taken).toBe(false);
     expect((await reset({ story: 'a', max: -1 })).taken).toBe(false);
     expect((await reset({})).taken).toBe(false);
+    // Nothing was counted yet.
+    expect((await reset({ story: 'a' })).taken).toBe(false);
+    await played.run.send({ type: 'stories.next' });
+    await played.run.settled();
+    expect((await reset({ story: 'a', max: -1 })).taken).toBe(false);
+    expect((await reset({ story: 'a', by: 7 })).taken).toBe(false);
     expect((await reset({ story: 'a' })).taken).toBe(true);
     expect((await played.run.settled()).value).toBe('waiting');
   });

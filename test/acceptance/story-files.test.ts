@@ -331,7 +331,7 @@ describe('a file that cannot be used', () => {
         rmSync(file);
         mkdirSync(file);
       },
-      /EISDIR/,
+      /it is no file/,
     ],
   ])('R6: one that %s at first is asked about, and read again', async (_, spoil, problem) => {
     const log = temporaryFile();
