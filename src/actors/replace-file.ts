@@ -4,6 +4,8 @@ import { dirname } from 'node:path';
 export interface ReplaceOptions {
   /** Of the new file; readable for its owner only unless set. */
   readonly mode?: number;
+  /** Where the new file is made ready, in the same folder; `<file>.new` unless set. Whatever is there is removed. */
+  readonly draft?: string;
   /** Called when the new file is whole, before it takes the place of the old one: what it throws keeps the old one. */
   readonly before?: () => void;
 }
@@ -14,9 +16,8 @@ const PRIVATE = 0o600;
 export const replaceFile = (
   file: string,
   text: string,
-  { mode = PRIVATE, before }: ReplaceOptions = {},
+  { mode = PRIVATE, draft = `${file}.new`, before }: ReplaceOptions = {},
 ): void => {
-  const draft = `${file}.new`;
   // What a killed process left there, or somebody's link to elsewhere.
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, 'wx', mode);

@@ -2,7 +2,7 @@ import { isMap, isScalar, type Pair, parseDocument, stringify, type YAMLMap } fr
 import { hashText } from '../events/blob.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Json, JsonObject } from '../events/json.ts';
-import type { AuthorsPart, OwnPart, StoryNote } from '../machines/story-state.ts';
+import type { AuthorsPart, OwnPart } from '../machines/story-state.ts';
 import { renderNotes } from './story-notes.ts';
 
 /** The fields of the frontmatter that are ours. `title` is not: it is only added if there is none. */
@@ -22,6 +22,7 @@ const OWN_FIELDS = [
 
 const NOTES_BEGIN = '<!-- loopwright:notes -->';
 const NOTES_END = '<!-- /loopwright:notes -->';
+const NOTES_TITLE = '## Notes of the reviews';
 
 /** A story's file, taken apart. Joined again, its parts are the file. */
 export interface StoryDocument {
@@ -163,6 +164,10 @@ const titleOf = ({ fields, before }: StoryDocument, key: string): string => {
   return /^#[ \t]+(.{1,200})/m.exec(before)?.[1]?.trim().toWellFormed() ?? key;
 };
 
+/** What stands between the markers of our section; null if there is none. */
+export const sectionText = ({ notes }: StoryDocument): string | null =>
+  notes === null ? null : notes.slice(NOTES_BEGIN.length, -NOTES_END.length).trim().toWellFormed();
+
 /** Hash of our section; null if there is none. */
 export const notesHash = ({ notes }: StoryDocument): string | null =>
   notes === null ? null : hashText(notes);
@@ -200,7 +205,7 @@ const theirsOf = (document: StoryDocument, key: string): Json => {
 const joinedWith = (document: StoryDocument, own: OwnPart, key: string): string => {
   const { head, yaml, before, after, lineEnd } = document;
   const written = frontmatter(document, own.fields, key);
-  const section = own.notes.length === 0 ? document.notes : sectionOf(own.notes, lineEnd);
+  const section = own.notes.length === 0 ? document.notes : sectionOf(own, lineEnd);
   const body =
     document.notes === null && section !== null
       ? `${ended(before, lineEnd)}${lineEnd}${section}${lineEnd}`
@@ -215,8 +220,11 @@ const joinedWith = (document: StoryDocument, own: OwnPart, key: string): string 
 const ended = (text: string, lineEnd: string): string =>
   text === '' || text.endsWith('\n') ? text : `${text}${lineEnd}`;
 
-const sectionOf = (notes: readonly StoryNote[], lineEnd: string): string =>
-  [NOTES_BEGIN, ...renderNotes(notes), NOTES_END].join(lineEnd);
+const sectionOf = ({ notes, earlier }: OwnPart, lineEnd: string): string => {
+  // A text that was large is whole again here: the call that brought it has resolved it.
+  const before = typeof earlier === 'string' && earlier !== '' ? earlier.split(/\r?\n/) : [NOTES_TITLE];
+  return [NOTES_BEGIN, ...before, ...renderNotes(notes), NOTES_END].join(lineEnd);
+};
 
 /** Only the text of our own fields is another. New ones come last. */
 const frontmatter = (document: StoryDocument, own: JsonObject, key: string): string => {

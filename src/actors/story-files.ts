@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { canonicalJson } from '../events/encode.ts';
 import type { Json } from '../events/json.ts';
 import type { OwnPart } from '../machines/story-state.ts';
@@ -12,6 +13,7 @@ import {
   ownFields,
   readDocument,
   type StoryDocument,
+  sectionText,
   withOwnPart,
 } from './story-document.ts';
 
@@ -70,6 +72,7 @@ export const lookAt = ({ file, key, seen, own, last }: LookInput): Looked => {
     author: hash === seen ? null : author,
     fields: ownFields(document),
     notes: notesHash(document),
+    section: own === null ? sectionText(document) : null,
     conflict: changed.length === 0 ? null : { changed, theirs: text, mine: next ?? text },
     intended: next === null || next === text ? null : hashOfText(next),
   };
@@ -125,22 +128,23 @@ const writtenIn = (document: StoryDocument): Written => ({
   notes: notesHash(document),
 });
 
-/** Under this name the old file is kept for a moment. */
-const keptOf = (file: string): string => `${file}.kept`;
+/** Names beside a story's file that nobody else would use: for the new file, and to keep the old one for a moment. */
+const besides = (file: string, what: 'new' | 'kept'): string =>
+  join(dirname(file), `.${basename(file)}.loopwright-${what}`);
 
 /**
  * Whoever writes into the old file while the new one takes its place writes into what only the link still shows: then the old
  * file, with what was written, takes its place again, and is looked at anew.
  */
 const replaceGuarded = (file: string, text: string, base: string): void => {
-  const kept = keptOf(file);
+  const kept = besides(file, 'kept');
   const mode = lstatSync(file).mode & 0o777;
   const before = () => {
     const isKept = keep(file, kept);
     if (hashOfBytes(readFileSync(isKept ? kept : file)) !== base) throw new Changed();
   };
   try {
-    replaceFile(file, text, { mode, before });
+    replaceFile(file, text, { mode, before, draft: besides(file, 'new') });
     putBack(file, kept, { base, intended: hashOfText(text) });
   } finally {
     rmSync(kept, { force: true });
@@ -173,7 +177,7 @@ const putBack = (
 
 /** What a killed process had begun. */
 const takeUp = (file: string, input: WriteInput): void => {
-  const kept = keptOf(file);
+  const kept = besides(file, 'kept');
   try {
     putBack(file, kept, input);
   } finally {

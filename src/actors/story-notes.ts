@@ -3,10 +3,8 @@ import type { ReviewIssue, StoryText } from '../machines/story-review.ts';
 import type { StoryNote } from '../machines/story-state.ts';
 
 /** The section of notes, line by line. What agents wrote is quoted: it must not look like the lines around it. */
-export const renderNotes = (notes: readonly StoryNote[]): readonly string[] => [
-  '## Notes of the reviews',
-  ...notes.flatMap((note) => ['', ...(note.kind === 'review' ? ofReview(note) : ofRefinement(note))]),
-];
+export const renderNotes = (notes: readonly StoryNote[]): readonly string[] =>
+  notes.flatMap((note) => ['', ...(note.kind === 'review' ? ofReview(note) : ofRefinement(note))]);
 
 const ofReview = ({ at, summary, issues, feedback }: StoryNote & { kind: 'review' }): readonly string[] => [
   `### Review of ${at}`,

@@ -231,7 +231,11 @@ const storyOf = (given: Json, at?: StartPlace): BoardStory | string => {
   const file = typeof given === 'string' ? given : isJsonObject(given) ? given['file'] : undefined;
   if (file !== undefined) {
     if (typeof file !== 'string' || file === '' || file.includes('\0')) return 'its file is no path';
-    const key = (file.split('/').at(-1) ?? '').replace(/\.[^.]*$/, '');
+    const strangers = isJsonObject(given) ? Object.keys(given).filter((name) => name !== 'file') : [];
+    if (strangers.length > 0)
+      return `beside its file, ${strangers.join(', ')} cannot be given: it is read from there`;
+    const name = (file.split('/').at(-1) ?? '').replace(/\.[^.]*$/, '');
+    const key = name.replaceAll(/[^A-Za-z0-9_.-]+/g, '-');
     const path = file.startsWith('/') || at === undefined ? file : `${at.cwd}/${file}`;
     return badKey(key) ?? { key, file: path, given: null };
   }
@@ -253,10 +257,13 @@ const storyOf = (given: Json, at?: StartPlace): BoardStory | string => {
 const isAttempts = (max: Json): boolean =>
   max === null || (typeof max === 'number' && Number.isSafeInteger(max) && max >= 0);
 
+const UNSAFE = ['__proto__', 'constructor', 'prototype'];
+
 /** It is part of the address of its actor. */
 const badKey = (key: string): string | undefined => {
   try {
     checkId(`story:${key}`);
+    if (UNSAFE.includes(key)) return `"${key}" is a name that every object has`;
     return key === '' ? 'it has no name' : undefined;
   } catch {
     return `"${key}" cannot be part of an address: use letters, digits, ".", "_" and "-"`;

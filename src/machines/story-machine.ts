@@ -170,8 +170,9 @@ const setupStory = setup({
     isIntended: ({ context }) => context.sync.intended !== null,
     isToLookAgain: ({ context }) => context.sync.tries > 0,
     goesOnTo: ({ context }, next: AfterSync) => context.afterSync === next,
-    /** Its file could not be read for the first time: there is nothing to write to it. */
-    isUnread: ({ context }) => context.file !== null && !context.isOpen,
+    /** Its file could not be read for the first time, or says that all was done before: there is nothing to write to it. */
+    isUntouched: ({ context: { file, isOpen, verdict, requests } }) =>
+      file !== null && (!isOpen || (requests === 0 && (verdict === 'verified' || verdict === 'accepted'))),
     isToRead: ({ context }) => context.file !== null && !context.isOpen && context.verdict === null,
     isToReview: ({ context }) => context.phase === 'review' && toRetry(context).length > 0,
     /** What its file says of the count comes first. */
@@ -278,7 +279,7 @@ export const storyMachine = setupStory.createMachine({
     /** What comes next is decided before the file is written, so that it says so. */
     settling: {
       entry: ['settle', 'tellStatus'],
-      always: [{ guard: 'isUnread', target: 'settled' }, sync('settled')],
+      always: [{ guard: 'isUntouched', target: 'settled' }, sync('settled')],
     },
     syncing: { always: [{ guard: 'hasFile', target: 'looking' }, { target: 'synced' }] },
     looking: {

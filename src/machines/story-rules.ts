@@ -233,7 +233,7 @@ export const noteReview = (before: StoryState, after: StoryState, atMs: number):
 /** Takes over what the rework actor has made. */
 export const applyRework = (state: StoryState, output: ReworkOutput): StoryOutcome => {
   const { refinement, record, complete, resets, notes } = output;
-  if (!refinement) return { state: { ...state, action: null }, messages: [] };
+  if (!refinement) return { state: { ...state, action: null, phase: null }, messages: [] };
   const { iteration, target, summary, review } = refinement;
   const { issues, feedback } = review;
   const attempts = Object.fromEntries(

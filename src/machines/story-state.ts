@@ -103,6 +103,8 @@ export interface Attempt {
 export interface OwnPart {
   /** Null for a field that is not there. */
   readonly fields: JsonObject;
+  /** Notes of earlier runs, as they were found. */
+  readonly earlier: StoryText;
   readonly notes: readonly StoryNote[];
 }
 
@@ -141,6 +143,7 @@ export interface StoryState extends StoryInput {
   readonly iterations: readonly Iteration[];
   readonly reviews: readonly ReviewRecord[];
   readonly resets: readonly FlagReset[];
+  readonly earlierNotes: StoryText;
   readonly notes: readonly StoryNote[];
   readonly lastError: string | null;
   readonly work: Readonly<Partial<Record<StoryPhase, Json>>>;
@@ -184,6 +187,7 @@ export const newStory = (input: StoryInput): StoryState => ({
   iterations: [],
   reviews: [],
   resets: [],
+  earlierNotes: '',
   notes: [],
   lastError: null,
   work: {},
@@ -280,6 +284,7 @@ export const ownPart = (state: StoryState): OwnPart => {
       resets: listed(state.resets),
       last_error: state.lastError,
     },
+    earlier: state.earlierNotes,
     notes: notesInFile(state.notes),
   };
 };

@@ -1,5 +1,6 @@
 import type { Failure, Json, JsonObject } from '../events/json.ts';
 import { WORK_PHASES, type WorkPhase } from './story-phases.ts';
+import type { StoryText } from './story-review.ts';
 import type { StoryOutcome } from './story-rules.ts';
 import type { AuthorsPart, FlagReset, Iteration, OwnPart, ReviewRecord, StoryState } from './story-state.ts';
 import { ownPart } from './story-state.ts';
@@ -33,6 +34,8 @@ export type Looked =
       /** Our fields as they stand there: null if one is not there. */
       readonly fields: JsonObject;
       readonly notes: string | null;
+      /** What our section says, if the file is read for the first time. */
+      readonly section: StoryText | null;
       /** What of ours was changed, and both versions of the file. */
       readonly conflict: {
         readonly changed: readonly ChangedField[];
@@ -108,7 +111,9 @@ export const takeLook = (state: StoryState, looked: Looked): StoryOutcome => {
     // In the log before the file is written.
     ...(intended === null ? [] : [{ type: 'story.intended', story, base: hash, hash: intended }]),
   ];
-  return isOpen ? { state: seen, messages: told } : imported(seen, fields, told);
+  return isOpen
+    ? { state: seen, messages: told }
+    : imported({ ...seen, earlierNotes: looked.section ?? '' }, fields, told);
 };
 
 const unreadable = (

@@ -27,6 +27,7 @@ const found = (intended: string | null): Json => ({
   author: { title: 'a story', body: '', fields: {}, max: null },
   fields: {},
   notes: null,
+  section: null,
   conflict: null,
   intended,
 });

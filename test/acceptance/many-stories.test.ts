@@ -87,6 +87,7 @@ it('R11, R4, R9: 200 stories with random reviews: each ends as if it were alone,
       expect(reworks.filter(({ story }) => story === key)).toHaveLength(refinements);
       expect(analytics.stories[key]?.refinements ?? 0).toBe(refinements);
     }
+    expect(await second.deadLetters()).toEqual([]);
     expect(output?.spent.calls).toBe(calls);
     expect(played.requests).toHaveLength(calls);
     const { phases } = refinementRanking(analytics);

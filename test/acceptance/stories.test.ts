@@ -301,6 +301,8 @@ describe('the limit of refinements', () => {
       { id: 'b', body: 3, color: 'red' },
       7,
       { file: '' },
+      { file: 'a.md', title: 'A' },
+      { id: 'constructor' },
     ];
     const { fields } = await refusal(runtime.start('s', { stories: stories as never }), 'BAD_STORIES');
     expect(fields.problems).toEqual([
@@ -308,6 +310,8 @@ describe('the limit of refinements', () => {
       'story 4: its body is no text, "color" is not known',
       'story 5: it is neither a path nor an object',
       'story 6: its file is no path',
+      expect.stringContaining('story 7: beside its file, title'),
+      'story 8: "constructor" is a name that every object has',
       'there are two stories "a"',
     ]);
     await refusal(runtime.start('s', { stories: [] }), 'BAD_STORIES');

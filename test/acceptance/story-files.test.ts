@@ -255,6 +255,30 @@ describe('the file of a story', () => {
     expect(frontmatterOf(usual)).toMatchObject({ refinement_count: 1, max_refinement_attempts: 1 });
   });
 
+  it('R2, R5: a limit that its author lowers before the first refinement is seen by the rework, which then does nothing', async () => {
+    const { run, story, requests, ...played } = await playFile(STORY, {
+      options: { mode: 'manual' },
+      agents: { review: saying(rejectFor('code')) },
+    });
+    for (let action = 0; action < 4; action += 1) {
+      await run.send({ type: 'stories.next' });
+      await run.settled();
+    }
+    edit(story, (text) => text.replace('owner: ada', 'owner: ada\nmax_refinement_attempts: 0'));
+    expect((await run.send({ type: 'stories.next' })).taken).toBe(true);
+    await run.settled();
+    expect(requests).toHaveLength(4);
+    const { events, stories } = await reread(played);
+    expect(factsIn(events, 'rework.refused')).toEqual([{ story: 'a', refinements: 0, max: 0 }]);
+    expect(factsIn(events, 'story.limit')).toMatchObject([{ refinements: 0, max: 0 }]);
+    expect(stories['a']).toMatchObject({ status: 'review', refinements: 0, max: 0 });
+    expect(frontmatterOf(story)).toMatchObject({
+      status: 'review',
+      max_refinement_attempts: 0,
+      refinement_count: 0,
+    });
+  });
+
   it('R5: an override of 0 is enforced, reported and kept as 0', async () => {
     const text = STORY.replace('owner: ada', 'max_refinement_attempts: 0');
     const { run, story, ...played } = await playFile(text, { agents: { review: saying(rejectFor('code')) } });
@@ -289,23 +313,61 @@ describe('the file of a story', () => {
     },
   );
 
-  it('R6: a story goes on in another run from what its file says', async () => {
-    const { run, story, runtime } = await playFile(STORY, {
-      options: { mode: 'manual' },
-      agents: { review: saying(rejectFor('design')) },
+  it.each([
+    ['rejected', 4, ['plan', 'implement', 'review', 'create-pr']],
+    ['in the middle of a refinement', 5, ['implement', 'review', 'create-pr']],
+  ] as const)(
+    'R6: a story that was %s goes on in another run from what its file says',
+    async (_, actions, roles) => {
+      const { run, story, runtime } = await playFile(STORY, {
+        options: { mode: 'manual' },
+        agents: { review: saying(rejectFor('design')) },
+      });
+      for (let action = 0; action < actions; action += 1) {
+        await run.send({ type: 'stories.next' });
+        await run.settled();
+      }
+      await runtime.close();
+      const second = await play({ stories: [story], agents: { review: saying(approve) } });
+      expect((await second.run.result()).verdict).toBe('verified');
+      // The rejection was there; what it said in detail is in the notes of the file.
+      expect(second.rolesCalled()).toEqual(roles);
+      // Notes of both runs are there.
+      expect(textOf(story).match(/^### \w+/gm)).toEqual(['### Review', '### Refinement', '### Review']);
+      expect(textOf(story).match(/^## Notes/gm)).toHaveLength(1);
+      expect(frontmatterOf(story)).toMatchObject({
+        refinement_count: 1,
+        refinement_iterations: [{ result: 'passed' }],
+      });
+      const before = textOf(story);
+      const third = await play({ stories: [story] });
+      expect((await third.run.result()).verdict).toBe('verified');
+      expect(third.rolesCalled()).toEqual([]);
+      expect(textOf(story)).toBe(before);
+    },
+  );
+});
+
+describe('the name of a file', () => {
+  it('R6: is the name of its story, made fit for an address; the id is that of the frontmatter', async () => {
+    const log = temporaryFile();
+    const story = storyFile(log, 'My first  story!', STORY.replace('owner: ada', 'id: 12'));
+    const { run, ...played } = await play({ file: log, stories: [story] });
+    expect((await run.result()).output?.stories).toMatchObject({
+      'My-first-story-': { id: '12', verdict: 'verified' },
     });
-    for (let action = 0; action < 4; action += 1) {
-      await run.send({ type: 'stories.next' });
-      await run.settled();
-    }
-    await runtime.close();
-    const second = await play({ stories: [story], agents: { review: saying(approve) } });
-    expect((await second.run.result()).verdict).toBe('verified');
-    // The rejection was there; what it said in detail is in the notes of the file.
-    expect(second.rolesCalled()).toEqual(['plan', 'implement', 'review', 'create-pr']);
-    const third = await play({ stories: [story] });
-    expect((await third.run.result()).verdict).toBe('verified');
-    expect(third.rolesCalled()).toEqual([]);
+    await reread({ ...played });
+    expect(frontmatterOf(story)).toMatchObject({ id: '12', status: 'done' });
+  });
+
+  it('R6: beside it nothing of anybody else is touched', async () => {
+    const log = temporaryFile();
+    const story = storyFile(log, 'a', STORY);
+    for (const name of ['a.md.new', 'a.md.kept', 'a.md~']) writeFileSync(join(dirname(log), name), name);
+    const { run } = await play({ file: log, stories: [story] });
+    await run.result();
+    for (const name of ['a.md.new', 'a.md.kept', 'a.md~'])
+      expect(textOf(join(dirname(log), name))).toBe(name);
   });
 });
 
@@ -384,11 +446,12 @@ describe('a file that cannot be used', () => {
     const { run, story, runtime, ...played } = await playFile(STORY, { options: { mode: 'manual' } });
     await run.settled();
     // A folder in the place where the new file is made ready.
-    mkdirSync(join(`${story}.new`, 'x'), { recursive: true });
+    const draft = join(dirname(story), '.a.md.loopwright-new');
+    mkdirSync(join(draft, 'x'), { recursive: true });
     await run.send({ type: 'stories.next' });
     await run.settled();
     expect(textOf(story)).toContain('status: ready');
-    rmSync(`${story}.new`, { recursive: true });
+    rmSync(draft, { recursive: true });
     await run.send({ type: 'stories.mode', mode: 'auto' });
     expect((await run.result()).verdict).toBe('verified');
     const { events } = await reread({ ...played, runtime });
@@ -413,7 +476,7 @@ describe('a file that cannot be used', () => {
 });
 
 describe('a file that two write', () => {
-  const own = (count: number) => ({ fields: { id: 'a', refinement_count: count }, notes: [] });
+  const own = (count: number) => ({ fields: { id: 'a', refinement_count: count }, earlier: '', notes: [] });
   const looked = (file: string, count: number) => {
     const look = lookAt({ file, key: 'a', seen: null, own: own(count), last: null });
     if (look.kind !== 'found' || look.intended === null) throw new Error('It is not to be written.');
@@ -439,10 +502,11 @@ describe('a file that two write', () => {
     const input = looked(file, 1);
     expect(writeTo(input)).toMatchObject({ kind: 'written' });
     // As a process that was killed just then leaves it: somebody had the old file open.
-    writeFileSync(`${file}.kept`, `${STORY}typed in the last moment\n`);
+    const kept = join(dirname(file), '.a.md.loopwright-kept');
+    writeFileSync(kept, `${STORY}typed in the last moment\n`);
     expect(writeTo(input)).toEqual({ kind: 'changed' });
     expect(textOf(file)).toBe(`${STORY}typed in the last moment\n`);
-    expect(() => statSync(`${file}.kept`)).toThrow();
+    expect(() => statSync(kept)).toThrow();
   });
 
   // Method: between any two commits somebody edits the file, in place or by renaming, in words that can be told apart: in their

@@ -49,6 +49,7 @@ const own = (fields: JsonObject = {}, notes: readonly StoryNote[] = []): OwnPart
     last_error: null,
     ...fields,
   },
+  earlier: '',
   notes,
 });
 

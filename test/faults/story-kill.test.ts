@@ -61,7 +61,7 @@ it('R6, G1: killed between any two steps a file is the old or the new version, a
     const { result, texts } = endOf(stories, spawnSync(process.execPath, args, { encoding: 'utf8' }));
     expect({ killAt, result, texts }).toEqual({ killAt, result: whole.result, texts: whole.texts });
     // Nothing of what it made ready is left.
-    expect(readdirSync(dirname(file)).filter((name) => /\.(?:new|kept)$/.test(name))).toEqual([]);
+    expect(readdirSync(dirname(file)).filter((name) => /loopwright-(?:new|kept)$/.test(name))).toEqual([]);
   }
   expect(kills).toBeGreaterThan(4);
 });
