@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, linkSync, lstatSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { canonicalJson } from '../events/encode.ts';
 import type { Json } from '../events/json.ts';
@@ -141,7 +150,11 @@ const replaceGuarded = (file: string, text: string, base: string): void => {
   const mode = lstatSync(file).mode & 0o777;
   const before = () => {
     const isKept = keep(file, kept);
+    const found = statSync(isKept ? kept : file, { bigint: true });
     if (hashOfBytes(readFileSync(isKept ? kept : file)) !== base) throw new Changed();
+    // The last look, right before the rename: somebody may have renamed, or written, while it was read.
+    const { ino, mtimeNs } = statSync(file, { bigint: true });
+    if (ino !== found.ino || mtimeNs !== found.mtimeNs) throw new Changed();
   };
   try {
     replaceFile(file, text, { mode, before, draft: besides(file, 'new') });

@@ -57,11 +57,11 @@ const outputOf = ({ cards, order }: BoardState): StoriesOutput => {
   };
 };
 
-/** Only the story itself may say where it is. */
-const isOwnCard = (state: BoardState, event: StoriesEvent): boolean =>
-  event.type === 'story.card' &&
-  state.cards[event.card.key] !== undefined &&
-  delivery().from === `${delivery().self}/${storyId(event.card.key)}`;
+/** Only the story itself may say where it is: from outside, anything may be in it. */
+const isOwnCard = (event: StoriesEvent): boolean => {
+  const { from, self } = delivery();
+  return event.type === 'story.card' && from !== null && from === `${self}/${storyId(event.card.key)}`;
+};
 
 const setupBoard = setup({
   types: {
@@ -111,7 +111,7 @@ const setupBoard = setup({
     }),
   },
   guards: {
-    isOwnCard: ({ context, event }) => isOwnCard(context, event),
+    isOwnCard: ({ event }) => isOwnCard(event),
     hasEnded: ({ context }) =>
       isIdle(context) &&
       (context.isStopping || context.order.every((key) => context.cards[key]?.stage === 'ended')),

@@ -68,7 +68,7 @@ it('R6, G1: killed between any two steps a file is the old or the new version, a
 
 it('R6, G1: killed from outside at any moment, in the middle of a write too, a file is the old or the new version', async () => {
   const { below } = createRandom(11);
-  for (let round = 0; round < rounds(2, 200); round += 1) {
+  for (let round = 0; round < rounds(1, 200); round += 1) {
     const { file, stories, args } = setting(['a', 'b']);
     for (let kill = 0; kill < 3; kill += 1) {
       const worker = spawn(process.execPath, args, { stdio: 'ignore' });
