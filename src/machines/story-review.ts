@@ -92,16 +92,22 @@ const wordOf = (value: Json | undefined): string =>
 const textOf = (value: Json | undefined): StoryText | undefined =>
   typeof value === 'string' || isBlobRef(value) ? value : undefined;
 
-/** The first so many, without what is too much. */
-const readReviewIssues = (given: Json | undefined): readonly ReviewIssue[] => {
+const readReviewIssues = (given: Json | undefined): readonly ReviewIssue[] =>
+  fitting((Array.isArray(given) ? given : []).slice(0, ISSUES_MAX).map(readIssue));
+
+/** As many as fit, the gravest first. */
+const fitting = (issues: readonly ReviewIssue[]): readonly ReviewIssue[] => {
+  const byGravity = issues.toSorted(
+    (one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity),
+  );
   let left = ISSUES_LENGTH_MAX;
-  return (Array.isArray(given) ? given : [])
-    .slice(0, ISSUES_MAX)
-    .map(readIssue)
-    .filter((issue) => {
+  const taken = new Set(
+    byGravity.filter((issue) => {
       left -= JSON.stringify(issue).length;
       return left >= 0;
-    });
+    }),
+  );
+  return issues.filter((issue) => taken.has(issue));
 };
 
 const readIssue = (given: Json): ReviewIssue => {
@@ -155,11 +161,14 @@ export const joinReviews = (reviews: Readonly<Record<string, ReviewResult>>): Re
     .flatMap(([, { severity }]) => severity ?? [])
     .map((each) => REVIEW_SEVERITIES.indexOf(each));
   const texts = all.flatMap(([reviewer, { feedback: text }]) => (text === '' ? [] : [{ reviewer, text }]));
+  const issues = fitting(
+    all.flatMap(([reviewer, review]) => review.issues.map((issue) => ({ ...issue, reviewer }))),
+  );
   return {
     passed: decision === 'approved',
     decision,
     severity: REVIEW_SEVERITIES[Math.max(...graves)] ?? null,
-    issues: all.flatMap(([reviewer, { issues }]) => issues.map((issue) => ({ ...issue, reviewer }))),
+    issues,
     feedback: texts.map(({ reviewer, text }) => `${reviewer}: ${shown(text)}`).join('\n'),
     texts,
   };

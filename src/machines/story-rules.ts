@@ -126,7 +126,7 @@ const worked = (state: StoryState, reply: AgentReply): StoryOutcome => {
   };
 };
 
-const OUTPUT_LENGTH_MAX = 150_000;
+const OUTPUT_LENGTH_MAX = 100_000;
 
 const isWork = (phase: StoryPhase): phase is WorkPhase => WORK_PHASES.some((each) => each === phase);
 

@@ -62,25 +62,26 @@ export const feedbackOf = ({ last, refinements }: StoryState): readonly Json[] =
   return [...last.issues, ...texts] as unknown as readonly Json[];
 };
 
-/** How many findings of all attempts together go with a request, and how much text: it must fit into one event. */
-const HISTORY_ISSUES_MAX = 500;
+/** How much of what was made, and of what was said of it, goes with a request: it must fit into one event. */
 const HISTORY_LENGTH_MAX = 200_000;
 
-/** Every earlier attempt at a phase; the oldest without their findings, or results, if those are too many for one event. */
+/** Every earlier attempt at a phase; the oldest without their findings, or results, if those are too much for one event. */
 export const historyOf = ({ attempts }: StoryState, phase: StoryPhase): readonly Attempt[] => {
-  let issuesLeft = HISTORY_ISSUES_MAX;
-  let lengthLeft = HISTORY_LENGTH_MAX;
+  let left = HISTORY_LENGTH_MAX;
+  const fits = (value: unknown): boolean => {
+    const { length } = JSON.stringify(value);
+    if (length > left) return false;
+    left -= length;
+    return true;
+  };
   return (attempts[phase] ?? [])
     .toReversed()
-    .map((attempt): Attempt => {
-      const { output, review } = attempt;
-      issuesLeft -= review?.issues.length ?? 0;
-      lengthLeft -= JSON.stringify(output).length;
-      return {
+    .map(
+      (attempt): Attempt => ({
         ...attempt,
-        output: lengthLeft >= 0 ? output : 'left out: it is too large to be given again',
-        review: review && issuesLeft < 0 ? { ...review, issues: [] } : review,
-      };
-    })
+        output: fits(attempt.output) ? attempt.output : 'left out: it is too large to be given again',
+        review: attempt.review && (fits(attempt.review) ? attempt.review : { ...attempt.review, issues: [] }),
+      }),
+    )
     .toReversed();
 };

@@ -22,6 +22,8 @@ import {
 } from '../support/stories.ts';
 
 const ALL = ['research', 'plan', 'implement', 'review'];
+/** The machine may be busy. */
+const PATIENT = { timeout: 30_000 };
 const skip = { refinement: { escalateOnMaxAttempts: 'skip' } } as const;
 
 /** Plays to the end, or until persons are asked, and reads it all back. */
@@ -335,11 +337,13 @@ describe('a review of a story', () => {
     const played = await play({ agents: { review }, clock });
     const settled = played.run.settled();
     for (let waits = 0; waits < 2; waits += 1) {
-      await expect.poll(() => clock.waiting).toBeGreaterThan(0);
+      await expect.poll(() => clock.waiting, PATIENT).toBeGreaterThan(0);
       await expect
-        .poll(() => played.rolesCalled().filter((role) => role === 'review').length)
+        .poll(() => played.rolesCalled().filter((role) => role === 'review').length, PATIENT)
         .toBe(waits + 1);
-      await expect.poll(async () => (await played.runtime.actor('r/story:a')).value).toBe('backingOff');
+      await expect
+        .poll(async () => (await played.runtime.actor('r/story:a')).value, PATIENT)
+        .toBe('backingOff');
       clock.advance(60_000);
     }
     await settled;
@@ -410,6 +414,19 @@ describe('a review of a story', () => {
     expect(rolesCalled().filter((role) => role === 'code')).toHaveLength(1);
     expect(rolesCalled().filter((role) => role === 'security')).toHaveLength(3);
     expect(await second.questions()).toHaveLength(1);
+  });
+
+  it('R9, R14: what one reviewer rejects is reworked although another one failed for good', async () => {
+    const { verdict, rolesCalled, stories } = await playOut({
+      options: { reviewers: ['code', 'security'], roles: { security: { backoffMs: 0 } } },
+      agents: {
+        code: saying(rejectFor('code'), approve),
+        security: saying(cannotReview, cannotReview, cannotReview, approve),
+      },
+    });
+    expect(verdict).toBe('verified');
+    expect(stories['a']).toMatchObject({ refinements: 1, reviews: 2 });
+    expect(rolesCalled().filter((role) => role === 'code')).toHaveLength(2);
   });
 
   it('R8: the table of phases is the user’s to replace', async () => {
@@ -579,10 +596,10 @@ describe('the actions of a board', () => {
         },
       },
     });
-    await expect.poll(() => played.rolesCalled()).toEqual(['research']);
+    await expect.poll(() => played.rolesCalled(), PATIENT).toEqual(['research']);
     await played.run.pause('lunch');
     release();
-    await expect.poll(async () => (await played.runtime.actor('r/story:a')).value).toBe('idle');
+    await expect.poll(async () => (await played.runtime.actor('r/story:a')).value, PATIENT).toBe('idle');
     expect(played.rolesCalled()).toEqual(['research']);
     await played.run.resume('lunch');
     expect((await played.run.result()).verdict).toBe('verified');

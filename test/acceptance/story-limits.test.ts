@@ -122,8 +122,15 @@ describe('limits of a story', () => {
     const played = await play({
       file: log,
       stories: [story, { id: 'b' }],
-      options: { refinement: { maxIterations: 5, escalateOnMaxAttempts: 'skip' } },
-      agents: { review: () => ({ passed: false, issues, feedback: 'y'.repeat(15_000) }) },
+      options: {
+        reviewers: ['code', 'security'],
+        refinement: { maxIterations: 5, escalateOnMaxAttempts: 'skip' },
+      },
+      agents: {
+        implement: () => Array.from({ length: 900 }, () => 'z'.repeat(100)),
+        code: () => ({ passed: false, issues, feedback: 'y'.repeat(15_000) }),
+        security: () => ({ passed: false, issues, feedback: 'y'.repeat(15_000) }),
+      },
     });
     expect((await played.run.result()).verdict).toBe('exhausted');
     const { stories } = await reread(played);
