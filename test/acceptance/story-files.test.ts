@@ -348,6 +348,26 @@ describe('the file of a story', () => {
   );
 });
 
+describe('a secret in a file', () => {
+  it('R6, S12: stays in the file, and is never in the log', async () => {
+    const secret = 'correct-horse-battery-staple';
+    const text = STORY.replace('please.', `with ${secret}.`).replace(
+      'owner: ada',
+      `owner: ada\nkey: ${secret}`,
+    );
+    const { run, story, file, ...played } = await playFile(text, {
+      secrets: { values: [secret] },
+      agents: { review: saying(rejectFor('code'), approve) },
+    });
+    expect((await run.result()).verdict).toBe('verified');
+    expect(textOf(story).split(secret)).toHaveLength(3);
+    const { events } = await reread({ ...played, file });
+    expect(JSON.stringify(events)).not.toContain(secret);
+    expect(factsIn(events, 'story.conflict')).toEqual([]);
+    expect(readFileSync(file).includes(secret)).toBe(false);
+  });
+});
+
 describe('the name of a file', () => {
   it('R6: is the name of its story, made fit for an address; the id is that of the frontmatter', async () => {
     const log = temporaryFile();

@@ -5,6 +5,7 @@ import {
   type GivenStory,
   type RecordedEvent,
   type Runtime,
+  type SecretOptions,
   type StoryLoopOptions,
   type StoryWork,
   storyLoop,
@@ -42,6 +43,7 @@ export interface Play {
   readonly stories?: readonly GivenStory[];
   readonly clock?: FakeClock;
   readonly file?: string;
+  readonly secrets?: SecretOptions;
 }
 
 /** A run of stories with scripted agents, and what each of them was given. */
@@ -51,6 +53,7 @@ export const play = async ({
   stories = [{ id: 'a', title: 'A story' }],
   clock,
   file = temporaryFile(),
+  secrets,
 }: Play) => {
   const loop = storyLoop('stories', { mode: 'auto', ...options });
   const requests: { readonly role: string; readonly request: Request }[] = [];
@@ -75,6 +78,7 @@ export const play = async ({
     agents: scripted,
     durability: 'normal',
     ...(clock && { clock }),
+    ...(secrets && { secrets }),
   });
   const run = await runtime.start('stories', { stories }, { id: 'r' });
   const rolesCalled = (story?: string): readonly string[] =>
