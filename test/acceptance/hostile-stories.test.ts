@@ -84,7 +84,7 @@ it('R4, R9, R11, G14: whatever agents answer and hosts send, a board ends or wai
       file: log,
       stories: [story, { id: 'b' }, { id: 'c', max_refinement_attempts: 1 }],
       options: {
-        onFailure: calls % 2 === 0 ? 'stop' : 'ask',
+        onFailure: 'stop',
         refinement: { escalateOnMaxAttempts: 'skip', maxIterations: 2 },
         roles: {
           research: quick,
