@@ -18,6 +18,7 @@ import { createRunFiles, type RunFiles } from './actors/run-files.ts';
 import type { SendOptions } from './actors/run-handle.ts';
 import { createRuns, type Runs } from './actors/runs.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
+import { storyFileAgents } from './actors/story-files.ts';
 import { createTimers, type Timers } from './actors/timers.ts';
 import { createKernel } from './actors/turn.ts';
 import { createUpcast } from './actors/upcast.ts';
@@ -26,6 +27,7 @@ import type { Door } from './events/door.ts';
 import type { EventKind, RecordedEvent } from './events/event.ts';
 import type { OpenCall, RecordedTurn } from './events/turn.ts';
 import { TYPE } from './events/vocabulary.ts';
+import { LOOK_AGENT, WRITE_AGENT } from './machines/story-machine.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
@@ -283,7 +285,7 @@ export class Assembly {
 
   #createExecutors(): Executors {
     const { agents, registry, door, log, branch } = this.parts;
-    const find = createAgentFinder(agents, registry);
+    const find = createAgentFinder({ ...agents, ...ownAgents() }, registry);
     return createExecutors({
       clock: this.clock,
       door,
@@ -351,6 +353,12 @@ export class Assembly {
     });
   }
 }
+
+/** Parts of the runtime that machines of the package call like agents. */
+const ownAgents = (): Agents => {
+  const { look, write } = storyFileAgents();
+  return { [LOOK_AGENT]: look, [WRITE_AGENT]: write };
+};
 
 /** The host's agent of that name, else the function that the machine's author wrote under `actors`. */
 const createAgentFinder = (agents: Agents, registry: Registry) => {

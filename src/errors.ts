@@ -20,6 +20,7 @@ export interface ErrorFields {
   BAD_PATH: { path: string; problem: string };
   BAD_PLAN: { problems: readonly string[] };
   BAD_BRANCH: { run: string; problems: readonly string[] };
+  BAD_STORIES: { problems: readonly string[] };
   BAD_ANSWER: { question: string; problem: string; options: readonly string[] };
   UNKNOWN_QUESTION: { question: string };
   QUESTION_CLOSED: { question: string; outcome: string };
@@ -126,6 +127,10 @@ const MESSAGES: {
   BAD_BRANCH: ({ run, problems }) => [
     `The run "${run}" has no such branch: ${problems.join('; ')}.`,
     'Take positions from runtime.audit({ run }): of an answer, or of the event that opened the call or question.',
+  ],
+  BAD_STORIES: ({ problems }) => [
+    `These stories cannot be run: ${problems.join('; ')}.`,
+    'Give each story as the path of its file, or with an id of its own, a title and a body.',
   ],
   BAD_ANSWER: ({ question, problem, options }) => [
     `The question "${question}" cannot be answered like this: ${problem}.`,

@@ -52,6 +52,7 @@ export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
 export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
+export type { StoriesEvent, StoriesOutput, StoryEnd } from './machines/board-machine.ts';
 export type {
   Comparator,
   GivenCheck,
@@ -84,6 +85,41 @@ export { ROSTER } from './machines/roster.ts';
 export type { RunEvent, RunInput } from './machines/run-machine.ts';
 export type { RunOutput } from './machines/run-output.ts';
 export {
+  nextActions,
+  STORY_PRIORITIES,
+  type StoryAction,
+  type StoryActionName,
+  type StoryCard,
+  type StoryPriorities,
+} from './machines/story-actions.ts';
+export {
+  type GivenStories,
+  type GivenStory,
+  type RefinementOptions,
+  type StoryLoop,
+  type StoryLoopOptions,
+  storyLoop,
+} from './machines/story-loop.ts';
+export {
+  FAULT_TABLE,
+  type FaultTable,
+  phaseAtFault,
+  type StoryPhase,
+  type WorkPhase,
+} from './machines/story-phases.ts';
+export {
+  joinReviews,
+  type ReviewDecision,
+  type ReviewIssue,
+  type ReviewResult,
+  type ReviewSeverity,
+  SEVERITY_OF_STORY,
+  type StorySeverity,
+  summaryOfReview,
+} from './machines/story-review.ts';
+export type { LimitPolicy } from './machines/story-state.ts';
+export type { StoryWork } from './machines/story-text.ts';
+export {
   type CheckerInput,
   type TightLoop,
   type TightLoopOptions,
@@ -107,6 +143,19 @@ export { type OpenQuestion, openQuestions } from './projections/open-questions.t
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';
 export { runSummary } from './projections/run-summary.ts';
+export {
+  type Ranked,
+  refinementRanking,
+  type StoryAnalytics,
+  storyAnalytics,
+} from './projections/story-analytics.ts';
+export { showStory, storyLines } from './projections/story-lines.ts';
+export {
+  type StoriesView,
+  type StoryEntry,
+  type StoryView,
+  storyView,
+} from './projections/story-view.ts';
 export { type TightProgress, tightProgress } from './projections/tight-progress.ts';
 export type { AgentOutcome, Proof } from './proofs/explorer.ts';
 export type { Reduce, Reductions } from './proofs/reduce.ts';

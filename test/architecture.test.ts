@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   machines: [...FACTS, 'events', 'xstate'],
   store: [...FACTS, 'events', 'better-sqlite3', 'node:*'],
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
-  actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'node:*'],
+  actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'yaml', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
   audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
   runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],

@@ -64,7 +64,9 @@ export const toStimulus = async (
       const { prepare } = definition.workflow.options;
       const run = checkId(checkAddress(command.run));
       const folder = ports.runsFolder === null ? null : `${ports.runsFolder}/${run}`;
-      const given = prepare ? prepare(command.input, { run, folder }) : (command.input ?? null);
+      const given = prepare
+        ? prepare(command.input, { run, folder, cwd: process.cwd() })
+        : (command.input ?? null);
       const input = await admit(ports, given, 'input');
       return {
         ...header,

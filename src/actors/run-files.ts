@@ -1,8 +1,9 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordedEvent } from '../events/event.ts';
 import type { RecordedTurn } from '../events/turn.ts';
 import type { Projection } from '../projections/projection.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** A view of a run that is kept as files in the folder of the run. */
 export interface FileView<State> {
@@ -77,18 +78,4 @@ const foldInto = <State>(
   // A fold is written for data that may be changed; this copy is nobody else's.
   fold(stateOf(event.run) as never, event);
   return true;
-};
-
-/** At any moment the file is the old one or the new one, whole. */
-const replaceFile = (file: string, text: string): void => {
-  const draft = `${file}.new`;
-  const descriptor = openSync(draft, 'w', 0o600);
-  try {
-    // All of it, or an error: a single write may stop half-way on a disk that is full.
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(draft, file);
 };

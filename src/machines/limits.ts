@@ -22,6 +22,12 @@ export const LIMITS = {
   oscillations: { usual: 1, counts: 'corrections that brought an earlier artifact back' },
   /** How often the same agent may send feedback to the same other about the same subject. */
   rounds: { usual: 3, counts: 'rounds of one source, target and subject' },
+  /** How often a story may be sent back by its review; a story may set a limit of its own. */
+  reworks: { usual: 3, counts: 'refinements of a story' },
+  /** How often a reviewer of a story that failed to review is asked again. */
+  reviewRetries: { usual: 2, counts: 'further tries of a review that failed to run' },
+  /** How often the file of a story that somebody else is changing is looked at before an action. */
+  fileTries: { usual: 3, counts: 'looks at a file that changes' },
   /** How many feedbacks a run may send back. */
   feedbacks: { usual: 20, counts: 'feedbacks in the run' },
   /** How many calls of agents a run may make, retries included. */

@@ -2,7 +2,16 @@ import { agentActor } from './agent-machine.ts';
 import { contextActor } from './context-machine.ts';
 import { feedbackActor } from './feedback-machine.ts';
 import { questionActor } from './question-machine.ts';
+import { reworkActor } from './rework-machine.ts';
+import { storyActor } from './story-machine.ts';
 import type { Workflow } from './workflow.ts';
 
 /** The machines that come with every runtime, under names that users cannot take. */
-export const OWN_ACTORS: readonly Workflow[] = [questionActor, contextActor, agentActor, feedbackActor];
+export const OWN_ACTORS: readonly Workflow[] = [
+  questionActor,
+  contextActor,
+  agentActor,
+  feedbackActor,
+  reworkActor,
+  storyActor,
+];

@@ -37,6 +37,8 @@ export interface StartPlace {
   readonly run: string;
   /** The folder for the files of the run; null if the runtime has none. */
   readonly folder: string | null;
+  /** Where paths that are not absolute begin. */
+  readonly cwd: string;
 }
 
 export interface WorkflowOptions<Machine extends AnyStateMachine = AnyStateMachine> {

@@ -3,6 +3,8 @@ import { feedbackIndex, feedbackLoops } from './feedback-loops.ts';
 import { openQuestions } from './open-questions.ts';
 import type { Projection } from './projection.ts';
 import { runSummary } from './run-summary.ts';
+import { storyAnalytics } from './story-analytics.ts';
+import { storyView } from './story-view.ts';
 import { tightProgress } from './tight-progress.ts';
 
 /** The projections that come with every runtime. */
@@ -13,4 +15,6 @@ export const OWN_PROJECTIONS: readonly Projection[] = [
   tightProgress,
   feedbackLoops,
   feedbackIndex,
+  storyView,
+  storyAnalytics,
 ];

@@ -5,15 +5,18 @@ import { RuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
 import type { Json } from '../events/json.ts';
 import type { OpenCall, Verdict } from '../events/turn.ts';
-import { WAITING_TAG } from '../events/vocabulary.ts';
+import { isReservedType, WAITING_TAG } from '../events/vocabulary.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt } from '../machines/agent-work.ts';
+import { boardMachine } from '../machines/board-machine.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import type { EarlierResult } from '../machines/run-state.ts';
+import { storyMachine } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { ExploredSystem } from './explored-system.ts';
 import { type Edge, longestFrom } from './graph.ts';
 import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
+import { reduceBoard, reduceStory } from './reduce-stories.ts';
 import { reduceTight } from './reduce-tight.ts';
 
 /** One thing that an agent may do with a call. */
@@ -66,6 +69,8 @@ export interface Proof {
 const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [runMachine, reduceRun],
   [tightMachine, reduceTight],
+  [boardMachine, reduceBoard],
+  [storyMachine, reduceStory],
 ]);
 
 const STATES_MAX = 20_000;
@@ -245,7 +250,9 @@ class Explorer {
         generation,
         outcome: outcomeOf(call, outcome, nthOf(begun)),
       });
-      return { system: next, label: `${call.agent}: ${outcome.name}`, turns, agent: call.agent };
+      // What the runtime does by itself is no call of an agent.
+      const agent = isReservedType(call.agent) ? null : call.agent;
+      return { system: next, label: `${call.agent}: ${outcome.name}`, turns, agent };
     });
     // A call that runs may also be overtaken by a timer that began with it.
     const isTimed = begun !== system && begun.timers.size > system.timers.size;

@@ -29,7 +29,8 @@ const reduceAgent: Reduce = (given) => {
   return {
     queue: queue.map(({ request }) => workOf(request.id)),
     current: current && workOf(current.request.id),
-    attempt,
+    // Of a request that has ended nobody looks at it.
+    attempt: current ? attempt : 0,
     paused,
     rest,
     budget: left ? [near(left.calls), left.costUsd, left.tokens] : null,

@@ -1,12 +1,16 @@
 import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
+import { boardMachine } from '../machines/board-machine.ts';
+import type { StoriesInput } from '../machines/board-state.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { repeatMachine } from '../machines/repeat-loop.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
+import { LOOK_AGENT, WRITE_AGENT } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
+import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -87,13 +91,43 @@ export const worstCase = async (
   given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
   turnsPerRun: number,
 ): Promise<WorstCase> => {
+  const proof = await proofOf(registry, given);
+  const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
+  const caveat = proof.result === 'proved' && hasFiles(registry, given) ? FILES_CAVEAT : '';
+  const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
+  return { ...proof, text: `${inWords(proof, cap)}${caveat}${mayTalk ? WITHOUT_FEEDBACK : ''}` };
+};
+
+/** What is in files is not known before a run reads them. */
+const FILES_CAVEAT = ', if the files of stories set no limit of their own';
+
+const hasFiles = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): boolean =>
+  registry.newest(workflow)?.workflow.machine === boardMachine &&
+  inputsApart(input).some(({ kind }) => kind === 'file');
+
+/** Stories share nothing but the board, which only lets them begin: what each may take alone adds up. */
+const proofOf = async (
+  registry: Registry,
+  given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
+): Promise<Proof> => {
   const own = given.outcomes ?? outcomesOf(registry, given);
   const outcomes: Exploration['outcomes'] = (agent, input) =>
     decisions(given.outcomes, agent, input) ?? own(agent, input);
-  const proof = await explore(registry, { ...given, outcomes });
-  const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
-  const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
-  return { ...proof, text: `${inWords(proof, cap)}${mayTalk ? WITHOUT_FEEDBACK : ''}` };
+  const isBoard = registry.newest(given.workflow)?.workflow.machine === boardMachine;
+  // Whoever says what agents may do wants just that explored.
+  const apart = isBoard && !given.outcomes ? inputsApart(given.input) : [];
+  if (apart.length === 0) return explore(registry, { ...given, outcomes });
+  const known = new Map<string, Proof>();
+  const proofs: Proof[] = [];
+  for (const { kind, input } of apart) {
+    const proof = known.get(kind) ?? (await explore(registry, { ...given, input, outcomes }));
+    known.set(kind, proof);
+    proofs.push(proof);
+  }
+  return sumOf(proofs, [...known.values()]);
 };
 
 /** What the agents of the package's own loops may do. */
@@ -104,6 +138,8 @@ const outcomesOf = (
   const registered = registry.newest(workflow)?.workflow;
   if (registered?.machine === repeatMachine) return () => DEVELOPER;
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
+  if (registered?.machine === boardMachine && registered.options.prepare)
+    return storyOutcomes(registered.options.prepare(input) as StoriesInput); // A board prepares nothing else.
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
   const plans = plansOf(plan);
@@ -119,6 +155,14 @@ const outcomesOf = (
     ...(remarking.has(agent) ? [REMARKS] : []),
   ];
 };
+
+const storyOutcomes =
+  ({ settings: { reviewers } }: StoriesInput): Exploration['outcomes'] =>
+  (agent) => {
+    if (agent === LOOK_AGENT) return LOOKS;
+    if (agent === WRITE_AGENT) return WRITES;
+    return reviewers.includes(agent) ? [...REVIEWS, FAILS] : [{ name: 'works', output: 'work' }, FAILS];
+  };
 
 /** With those that are run as its steps. */
 const plansOf = (plan: Plan): readonly Plan[] => [

@@ -149,3 +149,19 @@ it('X7, X10, K6, B15: a run that meets a limit is looked at from all sides, and 
   expect(shown).toContain('bob answered "continue"');
   expect(shown).toContain('under a machine that is never complete: other verdict');
 });
+
+it('R1, R4, R6, R8, R12, R14: three stories on one board, and their files', () => {
+  const folder = dirname(temporaryFile());
+  const shown = runExample('stories', folder);
+  expect(shown).toMatch(/at most 75 calls of agents \(153 with retries\).* set no limit of their own/);
+  expect(shown).toContain('⟳ slug: refinement 1 of 3, back to implement');
+  expect(shown).toContain('⟳ roman: refinement 1 of 3, back to research');
+  expect(shown).toContain('■ oracle: 1 of 1 refinements used\n  a person is needed');
+  expect(shown).toContain('cancelled: oracle cancelled, roman verified, slug verified; 22 calls');
+  expect(shown).toContain('at fault: implement 2, research 1');
+  const slug = readFileSync(join(folder, 'slug.md'), 'utf8');
+  expect(slug).toContain('owner: ada # ask her\n');
+  expect(slug).toContain('status: done\n');
+  expect(slug).toContain('### Refinement 1 of 3');
+  expect(readFileSync(join(folder, 'oracle.md'), 'utf8')).toContain('status: cancelled\n');
+});

@@ -13,6 +13,9 @@ import {
   type RunResult,
   runSummary,
   type StepInput,
+  type StoriesOutput,
+  type StoryWork,
+  storyLoop,
   tightLoop,
   type Verdict,
   workflow,
@@ -345,5 +348,31 @@ describe('workflows and projections', () => {
     await createRuntime({ file: 'x.db', workflows: [tightLoop()], agents: incomplete });
     // @ts-expect-error: there is no such option
     tightLoop({ maxPasses: 3 });
+  });
+});
+
+describe('stories', () => {
+  it('know the agents of their phases and reviewers, what those are given, and what a run is started with', async () => {
+    const work = ({ input }: { input: StoryWork }) => input.story.body;
+    const phases = { research: work, plan: work, implement: work, 'create-pr': work };
+    const runtime = await createRuntime({
+      file: 'x.db',
+      workflows: [storyLoop('stories', { reviewers: ['code', 'security'] })],
+      agents: { ...phases, code: () => true, security: () => true },
+    });
+    const run = await runtime.start('stories', { stories: ['a.md', { id: 'b' }] });
+    expectTypeOf((await run.result()).output).toEqualTypeOf<StoriesOutput | undefined>();
+    await run.send({ type: 'story.reset', story: 'a', by: 'ada' });
+    // @ts-expect-error: there is no such command
+    await run.send({ type: 'stories.skip' });
+    // @ts-expect-error: a list of stories is needed
+    await runtime.start('stories', 'a.md');
+    const secure = storyLoop('s', { reviewers: ['security'] });
+    // @ts-expect-error: nobody reviews security
+    await createRuntime({ file: 'x.db', workflows: [secure], agents: phases });
+    // @ts-expect-error: the default reviewer is missing
+    await createRuntime({ file: 'x.db', workflows: [storyLoop('s')], agents: phases });
+    // @ts-expect-error: no such policy
+    storyLoop('s', { refinement: { escalateOnMaxAttempts: 'maybe' } });
   });
 });

@@ -1,0 +1,95 @@
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
+import { FAULT_TABLE, WORK_PHASES } from '../machines/story-phases.ts';
+import type { AgentOutcome, Proof } from './explorer.ts';
+
+const rejectedFor = (category: string): Json => ({
+  decision: 'rejected',
+  passed: false,
+  issues: [{ severity: 'critical', category, description: 'a fault' }],
+  feedback: '',
+});
+
+/** One category for each phase that it can point to, whatever the user's table says of it: see `explore`. */
+const CATEGORIES = WORK_PHASES.flatMap(
+  (phase) => Object.entries(FAULT_TABLE.categories).find(([, target]) => target === phase)?.[0] ?? [],
+);
+
+/** Whatever a reviewer of stories may say, as far as it makes a difference. */
+export const REVIEWS: readonly AgentOutcome[] = [
+  { name: 'approves', output: { decision: 'approved', passed: true, issues: [], feedback: '' } },
+  ...CATEGORIES.map((category) => ({ name: `rejects for ${category}`, output: rejectedFor(category) })),
+  { name: 'cannot review', output: { decision: 'failed', passed: false, issues: [], feedback: 'no' } },
+];
+
+const found = (intended: string | null): Json => ({
+  kind: 'found',
+  hash: 'found',
+  author: { title: 'a story', body: '', fields: {}, max: null },
+  fields: {},
+  notes: null,
+  section: null,
+  conflict: null,
+  intended,
+});
+
+/** What a look at a story's file, and the writing of it, may come to. */
+export const LOOKS: readonly AgentOutcome[] = [
+  { name: 'is to be written', output: found('intended') },
+  { name: 'is up to date', output: found(null) },
+  {
+    name: 'cannot be read',
+    output: { kind: 'unreadable', reason: 'gone', theirs: null, mine: null, hash: null },
+  },
+];
+export const WRITES: readonly AgentOutcome[] = [
+  { name: 'is written', output: { kind: 'written', fields: {}, notes: null } },
+  { name: 'was changed', output: { kind: 'changed' } },
+  { name: 'cannot be written', output: { kind: 'failed', reason: 'no' } },
+];
+
+/**
+ * A board with several stories as several boards with one each. Stories of the same kind take the same. In manual mode they do
+ * the same as by themselves, one action after the other.
+ */
+export const inputsApart = (given: unknown): readonly { readonly kind: string; readonly input: Json }[] => {
+  const input = given as Json; // What a run is started with has been prepared before.
+  const listed = isJsonObject(input) ? input['stories'] : input;
+  const rest: JsonObject = isJsonObject(input) ? input : {};
+  return (Array.isArray(listed) ? listed : []).map((story: Json) => {
+    const { id, max_refinement_attempts: max = null }: JsonObject = isJsonObject(story) ? story : {};
+    return {
+      kind: id === undefined ? 'file' : `given ${JSON.stringify(max)}`,
+      input: { ...rest, stories: [story], mode: 'auto' },
+    };
+  });
+};
+
+/** One after the other. Whatever keeps one of them from being proved keeps all. */
+export const sumOf = (all: readonly Proof[], distinct: readonly Proof[]): Proof => {
+  const [first] = distinct;
+  const doubtful = distinct.find(({ result }) => result !== 'proved');
+  const total = (member: 'turns' | 'calls' | 'requests'): number | null =>
+    doubtful ? null : all.reduce((sum, proof) => sum + (proof[member] ?? 0), 0);
+  const agents = [...new Set(distinct.flatMap(({ callsByAgent }) => Object.keys(callsByAgent)))];
+  return {
+    result: doubtful?.result ?? first?.result ?? 'inconclusive',
+    problem: doubtful?.problem ?? null,
+    states: distinct.reduce((sum, { states }) => sum + states, 0),
+    transitions: distinct.reduce((sum, { transitions }) => sum + transitions, 0),
+    turns: total('turns'),
+    calls: total('calls'),
+    requests: total('requests'),
+    callsByAgent: doubtful
+      ? {}
+      : Object.fromEntries(
+          agents.map((agent) => [
+            agent,
+            all.reduce((sum, proof) => sum + (proof.callsByAgent[agent] ?? 0), 0),
+          ]),
+        ),
+    verdicts: [...new Set(distinct.flatMap(({ verdicts }) => verdicts))].sort(),
+    mayAsk: distinct.some(({ mayAsk }) => mayAsk),
+    deadEnds: distinct.flatMap(({ deadEnds }) => deadEnds),
+    endless: doubtful?.endless ?? null,
+  };
+};
