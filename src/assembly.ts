@@ -32,6 +32,7 @@ import { createProjectionEngine, type ProjectionEngine } from './projections/eng
 import { openQuestions } from './projections/open-questions.ts';
 import { runSummary } from './projections/run-summary.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
+import { treeFeedbackLog } from './projections/tree-feedback-log.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
 import { openInbox } from './store/inbox.ts';
@@ -49,6 +50,9 @@ export interface Parts {
   /** Time of the last turn in the log. */
   readonly lastAtMs: number;
 }
+
+/** Views that every runtime has. */
+const PROJECTIONS = [runSummary, contextView, openQuestions, tightProgress, treeFeedbackLog];
 
 const SWEEP_MS = 30_000;
 /** More than a commit ever has: files are written right after each. */
@@ -93,7 +97,7 @@ export class Assembly {
         saveViews: (views) => log.saveViews(views),
         head: () => log.head(),
       },
-      projections: [runSummary, contextView, openQuestions, tightProgress, ...(options.projections ?? [])],
+      projections: [...PROJECTIONS, ...(options.projections ?? [])],
       onFault: (error, projection, partition) =>
         this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
     });

@@ -15,6 +15,8 @@ import type { Address, RecordedEvent } from './events/event.ts';
 import { isReservedType } from './events/vocabulary.ts';
 import { agentActor } from './machines/agent-machine.ts';
 import { contextActor } from './machines/context-machine.ts';
+import { coordinatorActor } from './machines/coordinator-machine.ts';
+import { fixVerifyActor } from './machines/fix-verify-machine.ts';
 import { questionActor } from './machines/question-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
@@ -48,7 +50,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
   const registry = createRegistry();
-  registry.register([questionActor, contextActor, agentActor]);
+  registry.register([questionActor, contextActor, agentActor, coordinatorActor, fixVerifyActor]);
   registry.register(checkedWorkflows(options.workflows));
   const door = createDoor({ limits: limits.payload, ...(options.secrets && { secrets: options.secrets }) });
   const log = options.log ?? (await openOwnLog(options));

@@ -14,7 +14,7 @@ const USAGE: Readonly<Record<string, readonly [(value: Json | undefined) => bool
   costUsd: [isAmount, 'a number from 0'],
 };
 
-const MEMBERS = ['loopwright', 'output', 'issues', 'usage', 'artifacts'];
+const MEMBERS = ['loopwright', 'output', 'issues', 'usage', 'artifacts', 'feedback'];
 
 export interface EnvelopeDetails {
   /** What is wrong with it; then nothing else of it counts. */

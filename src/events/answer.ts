@@ -8,6 +8,8 @@ export interface AnswerDetails {
   readonly usage?: Usage;
   /** What it made, by name. */
   readonly artifacts?: Readonly<Record<string, Json>>;
+  /** What it found out that others must deal with. Whoever asked it checks what is in it. */
+  readonly feedback?: Json;
 }
 
 /** An output and what goes with it. Told from a mere output by what it is, not by how it looks. */
@@ -16,23 +18,26 @@ export class Answer<Output = unknown> {
   readonly issues: readonly JsonObject[] | undefined;
   readonly usage: Usage | undefined;
   readonly artifacts: Readonly<Record<string, Json>> | undefined;
+  readonly feedback: Json | undefined;
   readonly #isAnswer = true;
 
-  constructor(output: Output, { issues, usage, artifacts }: AnswerDetails) {
+  constructor(output: Output, { issues, usage, artifacts, feedback }: AnswerDetails) {
     this.output = output;
     this.issues = issues;
     this.usage = usage;
     this.artifacts = artifacts;
+    this.feedback = feedback;
   }
 
   /** As a plain object, fit for the log: what was not given is not there at all. */
   plain(): { readonly output: Output } & AnswerDetails {
-    const { output, issues, usage, artifacts } = this;
+    const { output, issues, usage, artifacts, feedback } = this;
     return {
       output,
       ...(issues && { issues }),
       ...(usage && { usage }),
       ...(artifacts && { artifacts }),
+      ...(feedback !== undefined && { feedback }),
     };
   }
 

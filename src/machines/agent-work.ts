@@ -46,6 +46,7 @@ export interface Envelope {
   readonly issues?: Json;
   readonly usage?: Usage;
   readonly artifacts?: Json;
+  readonly feedback?: Json;
   readonly refused?: string;
   /** The beginning and the end of its text, if the text is so large that the log keeps it elsewhere. */
   readonly excerpt?: string;
@@ -115,11 +116,13 @@ export const answerOf = ({
   output,
   issues,
   artifacts,
+  feedback,
   excerpt,
 }: Envelope): Omit<Envelope, 'refused' | 'usage'> => ({
   output,
   ...(issues === undefined ? {} : { issues }),
   ...(artifacts === undefined ? {} : { artifacts }),
+  ...(feedback === undefined ? {} : { feedback }),
   ...(excerpt === undefined ? {} : { excerpt }),
 });
 

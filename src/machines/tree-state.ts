@@ -1,0 +1,313 @@
+import { isJsonObject, type Json } from '../events/json.ts';
+import type { FeedbackItem, FeedbackKind, Priority } from '../events/tree-feedback.ts';
+import type { Spent } from '../events/usage.ts';
+import type { AgentSettings } from './agent-work.ts';
+import { ancestorsOf, type KnownTree, type Link } from './coordinator-checks.ts';
+import type { CoordinatorInput, FeedbackAttempt } from './coordinator-state.ts';
+import type { Limits } from './limits.ts';
+import { hashOf } from './plan.ts';
+import type { RunMessage } from './run-rules.ts';
+import type { Halt } from './run-state.ts';
+import { shapeOf, type TreeNode } from './tree-plan.ts';
+
+/** What a tree run is started with, as the log keeps it. */
+export interface TreeRunInput {
+  readonly task: Json;
+  readonly nodes: readonly TreeNode[];
+  readonly limits: Limits;
+  readonly unbounded: string | null;
+  readonly onLimit: 'ask' | 'stop';
+  readonly questionLevels: readonly { readonly to: string | null; readonly expiresMs: number | null }[];
+  readonly onExpiry: 'cancel' | 'stop';
+  readonly roles: Readonly<Record<string, AgentSettings>>;
+  /** Feedback of earlier runs. */
+  readonly before: CoordinatorInput['before'];
+  /** The same, as it was brought in: for the record. */
+  readonly imported: readonly Json[];
+}
+
+/** Feedback that an execution was given: it and its retries, and no other. */
+export interface BoundFeedback {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly kind: FeedbackKind;
+  readonly item: FeedbackItem;
+  readonly priority: Priority;
+  readonly round: number;
+  readonly chain: readonly Link[];
+  readonly escalates: string | null;
+  readonly attempts: readonly FeedbackAttempt[];
+}
+
+/** A result of a node that was replaced by a later one. */
+export interface EarlierTry {
+  readonly output: Json;
+  /** The feedback that it was made with, by id and round. */
+  readonly feedback: readonly { readonly id: string; readonly round: number }[];
+}
+
+export interface NodeRecord {
+  readonly status: 'waiting' | 'working' | 'reporting' | 'blocked' | 'done' | 'failed';
+  /** What the result that stands was made from, and what the execution in hand is made from. */
+  readonly key: string | null;
+  readonly nextKey: string | null;
+  readonly request: string | null;
+  /** Whether it waits to be given its feedback, and would run without any. */
+  readonly taking: 'no' | 'feedback' | 'due';
+  readonly runs: number;
+  readonly repeats: number;
+  readonly failuresInRow: number;
+  /** How often in a row its answer could not be taken, and what was wrong with the last. */
+  readonly refusals: number;
+  readonly notice: readonly string[];
+  readonly output: Json;
+  readonly hash: string | null;
+  readonly artifacts: Readonly<Record<string, Json>>;
+  /** What it made when it sent feedback: taken if a person says so. */
+  readonly reported: Json;
+  /** How many feedbacks wait for it. */
+  readonly queued: number;
+  readonly bound: readonly BoundFeedback[];
+  /** Feedback that it has sent and that has not ended. */
+  readonly blockedBy: readonly string[];
+  /** Of these, what the execution in hand verifies. */
+  readonly verifies: readonly string[];
+  readonly cause: readonly Link[];
+  /** The chain of causes by which it came into the plan. */
+  readonly addedBy: readonly Link[];
+  /** What its requests for context were answered with. */
+  readonly answers: Readonly<Record<string, Json>>;
+  readonly history: readonly EarlierTry[];
+  /** Whether it has planned before. */
+  readonly planned: boolean;
+}
+
+/** What the run knows of a feedback that was handed out. */
+export interface OpenFeedback {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly kind: FeedbackKind;
+  readonly stage: 'fixing' | 'verifying' | 'asking' | 'again';
+}
+
+export interface Debt {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly kind: FeedbackKind;
+}
+
+export interface TreeState extends Omit<TreeRunInput, 'before' | 'imported'> {
+  readonly started: readonly string[];
+  readonly records: Readonly<Record<string, NodeRecord>>;
+  readonly open: Readonly<Record<string, OpenFeedback>>;
+  readonly spent: Spent;
+  readonly replans: number;
+  readonly added: number;
+  readonly pauseReasons: readonly string[];
+  readonly deadlineMs: number | null;
+  readonly halt: Halt | null;
+  /** A person has decided already that it ends so. */
+  readonly isDecided: boolean;
+  readonly isCancelled: boolean;
+  readonly debt: readonly Debt[];
+  readonly decidedBy: string | null;
+}
+
+/** What a rule makes of a tree run. */
+export interface TreeOutcome {
+  readonly state: TreeState;
+  readonly messages: readonly RunMessage[];
+}
+
+const NEW_NODE: NodeRecord = {
+  status: 'waiting',
+  key: null,
+  nextKey: null,
+  request: null,
+  taking: 'no',
+  runs: 0,
+  repeats: 0,
+  failuresInRow: 0,
+  refusals: 0,
+  notice: [],
+  output: null,
+  hash: null,
+  artifacts: {},
+  reported: null,
+  queued: 0,
+  bound: [],
+  blockedBy: [],
+  verifies: [],
+  cause: [],
+  addedBy: [],
+  answers: {},
+  history: [],
+  planned: false,
+};
+
+export const nodeOf = ({ nodes }: Pick<TreeState, 'nodes'>, id: string): TreeNode | undefined =>
+  nodes.find((node) => node.id === id);
+
+export const recordOf = ({ records }: Pick<TreeState, 'records'>, id: string): NodeRecord =>
+  records[id] ?? NEW_NODE;
+
+export const withRecord = (state: TreeState, id: string, change: Partial<NodeRecord>): TreeState => ({
+  ...state,
+  records: { ...state.records, [id]: { ...recordOf(state, id), ...change } },
+});
+
+/** The nodes that are not on a way that a condition has left out. */
+export const activeNodes = (state: TreeState): readonly TreeNode[] => {
+  const out = new Set<string>();
+  for (const { id, condition } of state.nodes) {
+    const { output } = recordOf(state, id);
+    if (!condition || !isJsonObject(output)) continue;
+    const left = output['branch'] === 'pending' ? condition.otherwise : condition.pending;
+    const taken = output['branch'] === 'pending' ? condition.pending : condition.otherwise;
+    for (const child of left) if (!taken.includes(child)) out.add(child);
+  }
+  if (out.size === 0) return state.nodes;
+  const tree = shapeOf(state.nodes);
+  return state.nodes.filter(
+    ({ id }) => !out.has(id) && !ancestorsOf(tree, id).some((above) => out.has(above)),
+  );
+};
+
+/** The tree as it stands, and what of it can go on: computed once for each step. */
+export interface TreeView {
+  readonly state: TreeState;
+  readonly active: readonly TreeNode[];
+  readonly tree: KnownTree;
+}
+
+export const viewOf = (state: TreeState): TreeView => {
+  const active = activeNodes(state);
+  return { state, active, tree: shapeOf(active) };
+};
+
+const isActive = ({ tree }: TreeView, id: string): boolean => Object.hasOwn(tree, id);
+
+/** What a node works from: equal keys are equal work. */
+export const keyOf = (view: TreeView, node: TreeNode): string => {
+  const before = [...(node.parent === null ? [] : [node.parent]), ...node.needs];
+  const made = before.map((id) => [id, isActive(view, id) ? recordOf(view.state, id).hash : null]);
+  return hashOf([node as unknown as Json, made]);
+};
+
+const isDone = (view: TreeView, id: string): boolean =>
+  !isActive(view, id) || recordOf(view.state, id).status === 'done';
+
+const isReady = (view: TreeView, { parent, needs }: TreeNode): boolean =>
+  (parent === null || isDone(view, parent)) && needs.every((need) => isDone(view, need));
+
+/** Made from what stands before it now; what that was made from is another matter. */
+const isCurrent = (view: TreeView, node: TreeNode): boolean => {
+  const { status, key } = recordOf(view.state, node.id);
+  return status === 'done' && key === keyOf(view, node);
+};
+
+/** Nodes whose results stand, made from results that stand. */
+export const freshNodes = (view: TreeView): ReadonlySet<string> => {
+  const byId = new Map(view.active.map((node) => [node.id, node]));
+  const known = new Map<string, boolean>();
+  const isFresh = (id: string): boolean => {
+    const found = known.get(id);
+    if (found !== undefined) return found;
+    const node = byId.get(id);
+    const before = node ? [...(node.parent === null ? [] : [node.parent]), ...node.needs] : [];
+    const fresh = node === undefined || (before.every(isFresh) && isCurrent(view, node));
+    known.set(id, fresh);
+    return fresh;
+  };
+  return new Set(view.active.map(({ id }) => id).filter(isFresh));
+};
+
+/** Why a node runs. */
+export type Why = 'first' | 'feedback' | 'stale' | 'verify';
+
+/** What can begin now, and why. */
+export const readyNodes = (view: TreeView): readonly { readonly node: TreeNode; readonly why: Why }[] => {
+  const fresh = freshNodes(view);
+  return view.active.flatMap((node) => {
+    const why = whyReady(view, node, fresh);
+    return why ? [{ node, why }] : [];
+  });
+};
+
+const whyReady = (view: TreeView, node: TreeNode, fresh: ReadonlySet<string>): Why | undefined => {
+  const { status, blockedBy, queued } = recordOf(view.state, node.id);
+  if (status === 'working' || status === 'reporting' || status === 'failed') return undefined;
+  if (blockedBy.length > 0) return canVerify(view, node) ? 'verify' : undefined;
+  if (status === 'waiting') return isReady(view, node) ? 'first' : undefined;
+  if (queued > 0) return 'feedback';
+  if (fresh.has(node.id) || isCurrent(view, node) || !isReady(view, node)) return undefined;
+  if (isOnTheWay(view, node)) return isAllCurrent(view, node) ? 'stale' : undefined;
+  const before = [...(node.parent === null ? [] : [node.parent]), ...node.needs];
+  const isFresh = before.every((id) => !isActive(view, id) || fresh.has(id));
+  return isFresh && !isHeld(view, node.id) ? 'stale' : undefined;
+};
+
+/** All that it has sent is fixed, and so is what lies between: now it can look whether that helped. */
+const canVerify = (view: TreeView, node: TreeNode): boolean => {
+  const { blockedBy } = recordOf(view.state, node.id);
+  const open = blockedBy.map((id) => view.state.open[id]);
+  return (
+    open.every((each) => each?.stage === 'verifying' && isDone(view, each.target)) &&
+    isReady(view, node) &&
+    open.every((each) => between(view.tree, node.id, each?.target ?? '').every((id) => isCurrentId(view, id)))
+  );
+};
+
+const isCurrentId = (view: TreeView, id: string): boolean => {
+  const node = view.active.find((each) => each.id === id);
+  return node !== undefined && isCurrent(view, node);
+};
+
+/** The nodes below one and above another. */
+const between = (tree: KnownTree, below: string, above: string): readonly string[] => {
+  const way = ancestorsOf(tree, below);
+  return way.slice(0, Math.max(0, way.indexOf(above)));
+};
+
+/** Whether a verification waits for it: then it runs at once, and not when all is verified. */
+const isOnTheWay = (view: TreeView, { id }: TreeNode): boolean =>
+  Object.values(view.state.open).some(
+    ({ stage, source, target }) => stage === 'verifying' && between(view.tree, source, target).includes(id),
+  );
+
+const isAllCurrent = (view: TreeView, node: TreeNode): boolean => {
+  const { parent } = node;
+  return parent === null || !isOnTheWayId(view, parent) || isCurrentId(view, parent);
+};
+
+const isOnTheWayId = (view: TreeView, id: string): boolean => {
+  const node = view.active.find((each) => each.id === id);
+  return node !== undefined && isOnTheWay(view, node);
+};
+
+/** Something above it is being fixed: nodes that have a result wait until that is verified, and run once. */
+const isHeld = ({ state, tree }: TreeView, id: string): boolean => {
+  const above = ancestorsOf(tree, id);
+  return Object.values(state.open).some(({ target }) => above.includes(target));
+};
+
+export const isComplete = (view: TreeView): boolean =>
+  Object.keys(view.state.open).length === 0 &&
+  view.active.every(({ id }) => recordOf(view.state, id).queued === 0) &&
+  freshNodes(view).size === view.active.length;
+
+/** Requests that agents have not answered yet. */
+export const openRequests = (
+  state: TreeState,
+): readonly { readonly node: string; readonly role: string; readonly request: string }[] =>
+  Object.entries(state.records).flatMap(([id, { request }]) => {
+    const role = nodeOf(state, id)?.agent;
+    return request === null || role == null ? [] : [{ node: id, role, request }];
+  });
+
+/** Nothing is at work, and nothing is waited for but persons. */
+export const isIdle = (state: TreeState): boolean =>
+  Object.values(state.records).every(({ status }) => status !== 'working' && status !== 'reporting');
