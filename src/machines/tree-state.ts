@@ -180,21 +180,49 @@ export const activeNodes = (state: TreeState): readonly TreeNode[] => {
 export interface TreeView {
   readonly state: TreeState;
   readonly active: readonly TreeNode[];
+  readonly byId: ReadonlyMap<string, TreeNode>;
   readonly tree: KnownTree;
+  /** Keys that were asked for before. */
+  readonly keys: Map<string, string>;
 }
 
+/** A state is never changed in place: what follows from it is computed once. */
+const views = new WeakMap<TreeState, TreeView>();
+
 export const viewOf = (state: TreeState): TreeView => {
+  const known = views.get(state);
+  if (known) return known;
   const active = activeNodes(state);
-  return { state, active, tree: shapeOf(active) };
+  const byId = new Map(active.map((node) => [node.id, node]));
+  const view = { state, active, byId, tree: shapeOf(active), keys: new Map<string, string>() };
+  views.set(state, view);
+  return view;
 };
 
 const isActive = ({ tree }: TreeView, id: string): boolean => Object.hasOwn(tree, id);
 
 /** What a node works from: equal keys are equal work. */
 export const keyOf = (view: TreeView, node: TreeNode): string => {
-  const before = [...(node.parent === null ? [] : [node.parent]), ...node.needs];
-  const made = before.map((id) => [id, isActive(view, id) ? recordOf(view.state, id).hash : null]);
-  return hashOf([node as unknown as Json, made]);
+  const known = view.keys.get(node.id);
+  if (known !== undefined) return known;
+  const made = beforeOf(node).map((id) => (isActive(view, id) ? recordOf(view.state, id).hash : null));
+  const key = [definitionOf(node), ...made].join(' ');
+  view.keys.set(node.id, key);
+  return key;
+};
+
+/** The nodes whose results it is given. */
+const beforeOf = ({ parent, needs }: TreeNode): readonly string[] =>
+  parent === null ? needs : [parent, ...needs];
+
+const definitions = new WeakMap<TreeNode, string>();
+
+const definitionOf = (node: TreeNode): string => {
+  const known = definitions.get(node);
+  if (known !== undefined) return known;
+  const hash = hashOf(node as unknown as Json);
+  definitions.set(node, hash);
+  return hash;
 };
 
 const isDone = (view: TreeView, id: string): boolean =>
@@ -211,14 +239,12 @@ const isCurrent = (view: TreeView, node: TreeNode): boolean => {
 
 /** Nodes whose results stand, made from results that stand. */
 export const freshNodes = (view: TreeView): ReadonlySet<string> => {
-  const byId = new Map(view.active.map((node) => [node.id, node]));
   const known = new Map<string, boolean>();
   const isFresh = (id: string): boolean => {
     const found = known.get(id);
     if (found !== undefined) return found;
-    const node = byId.get(id);
-    const before = node ? [...(node.parent === null ? [] : [node.parent]), ...node.needs] : [];
-    const fresh = node === undefined || (before.every(isFresh) && isCurrent(view, node));
+    const node = view.byId.get(id);
+    const fresh = node === undefined || (beforeOf(node).every(isFresh) && isCurrent(view, node));
     known.set(id, fresh);
     return fresh;
   };
@@ -245,8 +271,7 @@ const whyReady = (view: TreeView, node: TreeNode, fresh: ReadonlySet<string>): W
   if (queued > 0) return 'feedback';
   if (fresh.has(node.id) || isCurrent(view, node) || !isReady(view, node)) return undefined;
   if (isOnTheWay(view, node)) return isAllCurrent(view, node) ? 'stale' : undefined;
-  const before = [...(node.parent === null ? [] : [node.parent]), ...node.needs];
-  const isFresh = before.every((id) => !isActive(view, id) || fresh.has(id));
+  const isFresh = beforeOf(node).every((id) => !isActive(view, id) || fresh.has(id));
   return isFresh && !isHeld(view, node.id) ? 'stale' : undefined;
 };
 
@@ -262,7 +287,7 @@ const canVerify = (view: TreeView, node: TreeNode): boolean => {
 };
 
 const isCurrentId = (view: TreeView, id: string): boolean => {
-  const node = view.active.find((each) => each.id === id);
+  const node = view.byId.get(id);
   return node !== undefined && isCurrent(view, node);
 };
 
@@ -284,7 +309,7 @@ const isAllCurrent = (view: TreeView, node: TreeNode): boolean => {
 };
 
 const isOnTheWayId = (view: TreeView, id: string): boolean => {
-  const node = view.active.find((each) => each.id === id);
+  const node = view.byId.get(id);
   return node !== undefined && isOnTheWay(view, node);
 };
 

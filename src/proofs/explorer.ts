@@ -11,10 +11,12 @@ import type { Attempt } from '../machines/agent-work.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import type { EarlierResult } from '../machines/run-state.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
+import { treeMachine } from '../machines/tree-machine.ts';
 import { ExploredSystem } from './explored-system.ts';
 import { type Edge, longestFrom } from './graph.ts';
 import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
 import { reduceTight } from './reduce-tight.ts';
+import { reduceTree, TREE_REDUCTIONS } from './reduce-tree.ts';
 
 /** One thing that an agent may do with a call. */
 export interface AgentOutcome {
@@ -22,6 +24,8 @@ export interface AgentOutcome {
   /** What it answers; a function can give another answer for each call of the way, or the one of before. */
   readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
   readonly issues?: Json;
+  /** What it reports to others. */
+  readonly feedback?: Json;
   /** It throws, hangs or answers garbage: the attempt fails. */
   readonly fails?: boolean;
 }
@@ -65,6 +69,7 @@ export interface Proof {
 const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [runMachine, reduceRun],
   [tightMachine, reduceTight],
+  [treeMachine, reduceTree],
 ]);
 
 const STATES_MAX = 20_000;
@@ -165,7 +170,7 @@ class Explorer {
   }
 
   readonly #reductionOf = (machine: string): Reduce | undefined => {
-    const own = this.#exploration.reduce?.[machine] ?? REDUCTIONS[machine];
+    const own = this.#exploration.reduce?.[machine] ?? REDUCTIONS[machine] ?? TREE_REDUCTIONS[machine];
     if (own) return own;
     const registered = this.#registry.newest(machine)?.workflow.machine;
     return registered && REDUCTIONS_BY_MACHINE.get(registered);
@@ -293,10 +298,12 @@ const nthOf = ({ actors }: ExploredSystem): number => {
   return calls;
 };
 
-const outcomeOf = (call: OpenCall, { output = null, issues, fails, name }: AgentOutcome, nth: number) => {
+const outcomeOf = (call: OpenCall, outcome: AgentOutcome, nth: number) => {
+  const { output = null, issues, feedback, fails, name } = outcome;
   if (fails) return { failure: { name: 'Explored', message: name } };
   const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
-  const answer = call.machine === AGENT ? { output: value, ...(issues !== undefined && { issues }) } : value;
+  const details = { ...(issues !== undefined && { issues }), ...(feedback !== undefined && { feedback }) };
+  const answer = call.machine === AGENT ? { output: value, ...details } : value;
   return { output: encode(answer) };
 };
 
