@@ -98,6 +98,18 @@ const numbered = (nth: number): string => `FB-${String(nth).padStart(3, '0')}`;
 type New = Pick<Entry, 'item' | 'from' | 'to' | 'chain' | 'escalates'>;
 
 const made = (state: State, given: New): Outcome => {
+  const { counted, entry } = numberedEntry(state, given);
+  const violation = violationOf(counted, entry);
+  return violation ? refusedByLimit(counted, entry, violation) : queued(reserved(counted, entry), entry);
+};
+
+/** Takes the round for itself before anything else can. */
+const reserved = (state: State, pair: Pick<Entry, 'from' | 'to'>): State => ({
+  ...state,
+  rounds: withCount(state.rounds, pair, 1),
+});
+
+const numberedEntry = (state: State, given: New): { readonly counted: State; readonly entry: Entry } => {
   const counted = { ...state, made: state.made + 1 };
   const { feedback_type: kind, priority } = given.item;
   const round = countOf(state.rounds, given.from, given.to) + 1;
@@ -111,21 +123,19 @@ const made = (state: State, given: New): Outcome => {
     stage: 'queued',
     slot: null,
   };
-  const violation = violationOf(counted, entry);
-  return violation ? refusedByLimit(counted, entry, violation) : queued(counted, entry);
+  return { counted, entry };
 };
 
-/** Opens a round: from here on it counts, whatever becomes of it. */
+/** Opens a round that was reserved for it. */
 const queued = (state: State, given: Entry): Outcome => {
   const { from, to, id } = given;
-  const rounds = withCount(state.rounds, given, 1);
-  const entry: Entry = { ...given, stage: 'queued', round: countOf(rounds, from, to) };
+  const entry: Entry = { ...given, stage: 'queued' };
   const { [id]: _, ...open } = state.open;
   const queue = state.queues[to] ?? EMPTY_QUEUE;
   const queues = { ...state.queues, [to]: enqueue(queue, entry.priority, entry) };
-  const isLast = isLastRound({ ...state, rounds }, entry);
+  const isLast = isLastRound(state, entry);
   return {
-    state: { ...state, rounds, queues, open, opened: state.opened + 1 },
+    state: { ...state, queues, open, opened: state.opened + 1 },
     messages: [
       { type: 'feedback.queued', ...shown(entry) },
       ...(isLast ? [{ type: 'feedback.lastRound', id, source: from, target: to, round: entry.round }] : []),
@@ -151,11 +161,9 @@ const refusedByLimit = (state: State, entry: Entry, violation: Violation): Outco
     cycle,
     refused: true,
   };
-  const begun = begin(
-    state,
-    { ...entry, stage: 'asking' },
-    { begin: 'deciding', ...waysOf(state, entry, violation) },
-  );
+  const ways = waysOf(state, entry, violation);
+  const taken = ways.up === null ? state : reserved(state, { from: entry.from, to: ways.up });
+  const begun = begin(taken, { ...entry, stage: 'asking' }, { begin: 'deciding', ...ways });
   return { state: begun.state, messages: [told, ...begun.messages] };
 };
 
@@ -259,35 +267,38 @@ const unfixed = (
   state: State,
   entry: Entry,
   { reason, met }: { readonly reason: string; readonly met: MetLimit | null },
-): Outcome => {
-  const failed = withAttempt(entry, reason);
-  const violation = met && { reason, met, cycle: null };
-  const ways = waysOf(state, failed, violation);
-  return {
-    state: { ...state, open: { ...state.open, [entry.id]: failed } },
-    messages: [
-      { type: 'fix.unfixed', to: `./${entry.slot}`, ...(ways as unknown as Readonly<Record<string, Json>>) },
-    ],
-  };
-};
+): Outcome =>
+  unsettled(state, withAttempt(entry, reason), {
+    type: 'fix.unfixed',
+    violation: met && { reason, met, cycle: null },
+  });
 
 /** A verification that failed; its node may have found words of its own for what is still wrong. */
 const unverified = (
   state: State,
   entry: Entry,
   { reason, item = entry.item }: { readonly reason: string; readonly item?: FeedbackItem },
+): Outcome =>
+  unsettled(
+    state,
+    { ...withAttempt(entry, reason), item, kind: item.feedback_type },
+    { type: 'fix.unverified', violation: null },
+  );
+
+/** What follows is certain from here on: its round, or its place before the planner, is nobody else's. */
+const unsettled = (
+  state: State,
+  failed: Entry,
+  { type, violation }: { readonly type: string; readonly violation: Violation | null },
 ): Outcome => {
-  const failed = { ...withAttempt(entry, reason), item, kind: item.feedback_type };
-  const ways = waysOf(state, failed, null);
+  const ways = waysOf(state, failed, violation);
+  const { from, to } = failed;
+  const next = ways.hasRounds ? to : ways.up;
+  const taken = next === null ? state : reserved(state, { from, to: next });
+  const round = ways.hasRounds ? countOf(taken.rounds, from, to) : failed.round;
   return {
-    state: { ...state, open: { ...state.open, [entry.id]: failed } },
-    messages: [
-      {
-        type: 'fix.unverified',
-        to: `./${entry.slot}`,
-        ...(ways as unknown as Readonly<Record<string, Json>>),
-      },
-    ],
+    state: { ...taken, open: { ...taken.open, [failed.id]: { ...failed, round } } },
+    messages: [{ type, to: `./${failed.slot}`, ...(ways as unknown as Readonly<Record<string, Json>>) }],
   };
 };
 
@@ -304,15 +315,17 @@ export const reported = (state: State, report: FixReport): Outcome => {
     case 'fix.verifying':
       return staged(state, { ...entry, stage: 'verifying' });
     case 'fix.again': {
+      const { from, to } = entry;
       const granted = withCount(state.granted, entry, report.more);
-      const allowed = report.more > 0 ? { ...state, granted } : state;
+      const allowed = report.more > 0 ? reserved({ ...state, granted }, entry) : state;
+      const round = report.more > 0 ? countOf(allowed.rounds, from, to) : entry.round;
       // A person who lets it go on wants it to be done as it is.
       const priority = raisedPriority(entry.priority);
       const more: readonly RunMessage[] =
         report.more > 0
           ? [{ type: 'feedback.granted', id: entry.id, rounds: report.more, by: report.by }]
           : [];
-      const again = queued(allowed, { ...entry, priority });
+      const again = queued(allowed, { ...entry, priority, round });
       const grants: readonly RunMessage[] =
         report.more > 0 ? [moved(entry, 'granted', { met: report.met as unknown as Json })] : [];
       return { state: again.state, messages: [...more, ...grants, ...again.messages] };
@@ -354,13 +367,16 @@ const ended = (state: State, entry: Entry, report: Extract<FixReport, { type: 'f
     };
   const failed: RunMessage = { type: 'feedback.failed', ...shown(entry), outcome, reason, by, note };
   if (outcome !== 'up') return { state: closed, messages: [failed, moved(entry, outcome, { reason, met })] };
-  const above = goneUp(closed, entry, reason);
+  const above = goneUp(closed, entry, report);
   return { state: above.state, messages: [failed, ...above.messages, moved(entry, 'up')] };
 };
 
 /** Out of rounds, it is put before the planner: in the chain it stands where it stood. */
-const goneUp = (state: State, entry: Entry, reason: string): Outcome => {
-  const planner = waysOf(state, entry, null).up;
+const goneUp = (
+  state: State,
+  entry: Entry,
+  { up: planner, reason }: Pick<Extract<FixReport, { type: 'fix.ended' }>, 'up' | 'reason'>,
+): Outcome => {
   const { from, chain, item } = entry;
   if (planner === null) return { state, messages: [] };
   const fix = item.suggested_fix ?? item.suggested_action;
@@ -374,7 +390,11 @@ const goneUp = (state: State, entry: Entry, reason: string): Outcome => {
     priority: raisedPriority(entry.priority),
     ...(item.artifacts && { artifacts: item.artifacts }),
   };
-  return made(state, { item: raisedItem, from, to: planner, chain, escalates: entry.id });
+  const given = { item: raisedItem, from, to: planner, chain, escalates: entry.id };
+  const { counted, entry: above } = numberedEntry(state, given);
+  const round = countOf(counted.rounds, from, planner);
+  const violation = violationOf(counted, above, { hasRound: true });
+  return violation ? refusedByLimit(counted, above, violation) : queued(counted, { ...above, round });
 };
 
 export const dropped = (state: State, { id, slot }: Entry): State => {

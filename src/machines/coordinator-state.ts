@@ -107,6 +107,7 @@ export interface Violation {
 export const violationOf = (
   state: CoordinatorState,
   { id, from, to, chain }: Pick<Entry, 'id' | 'from' | 'to' | 'chain'>,
+  { hasRound = false }: { readonly hasRound?: boolean } = {},
 ): Violation | undefined => {
   const { limits } = state;
   const cycle = cycleOf(chain, { from, to });
@@ -130,7 +131,7 @@ export const violationOf = (
     const met = { limit: 'feedbacks', bound: limits.feedbacks, used: state.made - 1, evidence: [] } as const;
     return { reason: `The run has had its ${limits.feedbacks} feedbacks before ${id}.`, met, cycle: null };
   }
-  return hasRounds(state, from, to) ? undefined : outOfRounds(state, { id, from, to });
+  return hasRound || hasRounds(state, from, to) ? undefined : outOfRounds(state, { id, from, to });
 };
 
 export const outOfRounds = (

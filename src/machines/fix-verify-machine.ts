@@ -52,6 +52,8 @@ export type FixReport =
       type: 'fix.ended';
       id: string;
       outcome: FixOutcome;
+      /** The planner that it was put before. */
+      up: string | null;
       reason: string;
       met: MetLimit | null;
       by: string | null;
@@ -117,11 +119,12 @@ export const fixVerifyMachine = setup({
       reason,
       met,
     })),
-    tellEnded: emit(({ context: { id, reason, met, by, note } }, outcome: FixOutcome) => ({
+    tellEnded: emit(({ context: { id, up, reason, met, by, note } }, outcome: FixOutcome) => ({
       type: 'fix.ended' as const,
       to: '..' as const,
       id,
       outcome,
+      up: outcome === 'up' ? up : null,
       // What is resolved has no limit against it.
       reason: outcome === 'resolved' ? '' : reason,
       met: outcome === 'resolved' ? null : met,

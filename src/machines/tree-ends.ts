@@ -4,7 +4,9 @@ import { hashOf } from './plan.ts';
 import { CONTEXT_ID, haltOf, type RunMessage } from './run-rules.ts';
 import type { Halt } from './run-state.ts';
 import type { TreeNode } from './tree-plan.ts';
+import { foundIn } from './tree-request.ts';
 import {
+  type BoundFeedback,
   type NodeRecord,
   type TreeOutcome as Outcome,
   recordOf,
@@ -101,6 +103,14 @@ export const failed = (
   };
 };
 
+/** Gives the node that asked for context what there is of it. */
+export const withAnswer = (state: State, asked: BoundFeedback, output: Json): State =>
+  asked.kind === 'CONTEXT_REQUEST' && state.records[asked.source]
+    ? withRecord(state, asked.source, {
+        answers: { ...recordOf(state, asked.source).answers, ...foundIn(output, asked).values },
+      })
+    : state;
+
 /** A node has its result. */
 export const finish = (state: State, node: TreeNode, output: Json): Outcome => {
   const { id } = node;
@@ -108,7 +118,8 @@ export const finish = (state: State, node: TreeNode, output: Json): Outcome => {
   const hash = hashOf(output);
   const { bound: given, verifies } = before;
   const isWaiting = verifies.length > 0;
-  const done = withRecord(state, id, {
+  const told = given.reduce((next, each) => withAnswer(next, each, output), state);
+  const done = withRecord(told, id, {
     status: isWaiting ? 'reporting' : 'done',
     key: before.nextKey,
     output,

@@ -6,7 +6,7 @@ import type { QuestionOutput } from './question-machine.ts';
 import { deadlineOf, isContinuing, morePasses, raised } from './run-decisions.ts';
 import { agentId, haltOf, type RunMessage } from './run-rules.ts';
 import type { Halt } from './run-state.ts';
-import { halted } from './tree-ends.ts';
+import { ended, halted } from './tree-ends.ts';
 import {
   type OpenFeedback,
   type TreeOutcome as Outcome,
@@ -56,7 +56,7 @@ export const moved = (state: State, move: Moved): Outcome => {
     case 'accepted': {
       const { kind } = move;
       const debt = [...state.debt, { id, source, target, kind }];
-      return quiet(accepted({ ...closed(state, move), debt }, source));
+      return accepted({ ...closed(state, move), debt }, source);
     }
     case 'void':
       return quiet(runsAnew(closed(state, move), source));
@@ -114,11 +114,20 @@ const goesOn = (state: State, source: string): State => {
 };
 
 /** A person takes what it made as it is. */
-const accepted = (state: State, source: string): State => {
-  const { status, blockedBy, reported, nextKey } = recordOf(state, source);
-  if (!state.records[source] || blockedBy.length > 0 || status !== 'blocked') return state;
-  const taken = { status: 'done', output: reported, hash: hashOf(reported), key: nextKey } as const;
-  return withRecord(state, source, taken);
+const accepted = (state: State, source: string): Outcome => {
+  const { status, blockedBy, reported, nextKey, bound } = recordOf(state, source);
+  if (!state.records[source] || blockedBy.length > 0 || status !== 'blocked') return quiet(state);
+  const hash = hashOf(reported);
+  const taken = withRecord(state, source, {
+    status: 'done',
+    output: reported,
+    hash,
+    key: nextKey,
+    bound: [],
+  });
+  // What it was to mend itself is as mended as it will be: whoever asked for that looks at it next.
+  const given = bound.map(({ id }) => id);
+  return { state: taken, messages: given.length > 0 ? [ended({ bound: given, ok: true })] : [] };
 };
 
 /** What it waited for is void: it runs again in the tree as it is now. */

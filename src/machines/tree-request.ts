@@ -147,19 +147,19 @@ const contentOf = (
   };
 };
 
-/** The values at the paths that a node asks for, if the output has them all. */
-export const valuesIn = (
+/** The values at the paths that a node asks for, as far as the output has them. */
+export const foundIn = (
   output: Json,
   { item }: Pick<BoundFeedback, 'item'>,
-): Readonly<Record<string, Json>> | undefined => {
+): { readonly values: Readonly<Record<string, Json>>; readonly isAll: boolean } => {
+  const paths = requestedPaths(item.requested_info);
   const values: Record<string, Json> = {};
-  for (const path of requestedPaths(item.requested_info)) {
+  for (const path of paths) {
     const keys = keysOf(path);
     const value = keys && isJsonObject(output) && !isBlobRef(output) ? valueAt(output, keys) : undefined;
-    if (value === undefined || value === null) return undefined;
-    values[path] = value;
+    if (value !== undefined && value !== null) values[path] = value;
   }
-  return values;
+  return { values, isAll: paths.every((path) => Object.hasOwn(values, path)) };
 };
 
 /** What an agent wrote may be no path at all: then nothing is there. */

@@ -8,10 +8,20 @@ import { type MetLimit, metLimit } from './limits.ts';
 import { hashOf } from './plan.ts';
 import { agentId, haltOf, type RunMessage } from './run-rules.ts';
 import { applyPlan } from './tree-changes.ts';
-import { COORDINATOR_ID, ended, failed, finish, halted, report, tried, unverified } from './tree-ends.ts';
+import {
+  COORDINATOR_ID,
+  ended,
+  failed,
+  finish,
+  halted,
+  report,
+  tried,
+  unverified,
+  withAnswer,
+} from './tree-ends.ts';
 import { isFailure, loopEnded } from './tree-loop.ts';
 import type { TreeNode } from './tree-plan.ts';
-import { requestOf, valuesIn } from './tree-request.ts';
+import { foundIn, requestOf } from './tree-request.ts';
 import {
   type BoundFeedback,
   keyOf,
@@ -132,7 +142,7 @@ export const bound = (state: State, id: string, items: readonly BoundFeedback[])
   const record = recordOf(state, id);
   if (!node || record.taking === 'no') return { state, messages: [] };
   const isAnswered = (item: BoundFeedback): boolean =>
-    item.kind === 'CONTEXT_REQUEST' && record.hash !== null && valuesIn(record.output, item) !== undefined;
+    item.kind === 'CONTEXT_REQUEST' && record.hash !== null && foundIn(record.output, item).isAll;
   const answered = items.filter(isAnswered);
   const rest = items.filter((item) => !isAnswered(item));
   let next = withRecord(state, id, {
@@ -145,7 +155,7 @@ export const bound = (state: State, id: string, items: readonly BoundFeedback[])
     ...next,
     open: { ...next.open, ...Object.fromEntries(items.map((item) => [item.id, fixing(item)])) },
   };
-  for (const item of answered) next = answer(next, item, record.output);
+  for (const item of answered) next = withAnswer(next, item, record.output);
   const told: RunMessage[] =
     answered.length === 0 ? [] : [ended({ bound: answered.map((item) => item.id), ok: true })];
   if (record.taking === 'feedback' && rest.length === 0) {
@@ -171,11 +181,6 @@ const causeOf = ({ id, source, target, chain }: BoundFeedback): readonly Link[] 
 
 const deepest = (chains: readonly (readonly Link[])[]): readonly Link[] =>
   chains.reduce((longest, chain) => (chain.length > longest.length ? chain : longest), []);
-
-const answer = (state: State, item: BoundFeedback, output: Json): State =>
-  withRecord(state, item.source, {
-    answers: { ...recordOf(state, item.source).answers, ...valuesIn(output, item) },
-  });
 
 /** Takes in what the agent of a node said. */
 export const record = (state: State, id: string, reply: AgentReply): Outcome => {
