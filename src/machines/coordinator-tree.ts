@@ -57,15 +57,13 @@ const withdrawn = (tree: KnownTree, entry: Entry): readonly RunMessage[] => {
 
 const isOfPlan = ({ kind }: Entry): boolean => kind === 'ARCHITECTURE_ISSUE' || kind === 'DEPENDENCY_MISSING';
 
-/** What was brought in from earlier runs waits as if it had just come. */
+/** What was brought in from earlier runs waits as if it had just come. The run knows of it: it was started with it. */
 export const restored = (state: State): Outcome => {
   let next: State = { ...state, waiting: [] };
-  const messages: RunMessage[] = [];
   for (const given of state.waiting) {
     const entry: Entry = { ...given, stage: 'queued', slot: null };
     const queue = next.queues[entry.to] ?? EMPTY_QUEUE;
     next = { ...next, queues: { ...next.queues, [entry.to]: enqueue(queue, entry.priority, entry) } };
-    messages.push(moved(entry, 'queued', { isAgain: false }));
   }
-  return { state: next, messages };
+  return { state: next, messages: [] };
 };

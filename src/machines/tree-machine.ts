@@ -6,6 +6,7 @@ import { NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
+import { isAncestor } from './coordinator-checks.ts';
 import { COORDINATOR } from './coordinator-machine.ts';
 import type { CoordinatorInput } from './coordinator-state.ts';
 import type { MetLimit } from './limits.ts';
@@ -24,6 +25,7 @@ import {
   isIdle,
   openRequests,
   readyNodes,
+  recordsWith,
   type TreeRunInput,
   type TreeState,
   viewOf,
@@ -60,7 +62,7 @@ interface TreeContext extends TreeState {
 const initialState = (input: TreeRunInput): TreeContext => ({
   ...input,
   started: [],
-  records: {},
+  records: recordsWith(input.before.waiting),
   open: {},
   spent: NOTHING_SPENT,
   replans: 0,
@@ -217,7 +219,10 @@ function isStuck(state: TreeState): boolean {
   return (
     state.halt === null &&
     isIdle(state) &&
-    Object.values(state.open).every(({ stage }) => stage === 'verifying') &&
+    // What the plan has just made void, the coordinator will say in this turn.
+    Object.values(state.open).every(
+      ({ stage, source, target }) => stage === 'verifying' && isAncestor(viewOf(state).tree, target, source),
+    ) &&
     Object.values(state.records).every(
       ({ queued, blockedBy }) => queued === 0 && blockedBy.every((id) => Object.hasOwn(state.open, id)),
     ) &&

@@ -148,6 +148,18 @@ const NEW_NODE: NodeRecord = {
   planned: false,
 };
 
+/** The nodes at the ends of feedback that was brought in. */
+export const recordsWith = (waiting: CoordinatorInput['before']['waiting']): TreeState['records'] => {
+  const records: Record<string, NodeRecord> = {};
+  for (const { id, from, to } of waiting) {
+    const target = records[to] ?? NEW_NODE;
+    records[to] = { ...target, queued: target.queued + 1 };
+    const source = records[from] ?? NEW_NODE;
+    records[from] = { ...source, blockedBy: [...source.blockedBy, id] };
+  }
+  return records;
+};
+
 export const nodeOf = ({ nodes }: Pick<TreeState, 'nodes'>, id: string): TreeNode | undefined =>
   nodes.find((node) => node.id === id);
 
