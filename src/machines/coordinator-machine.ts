@@ -29,7 +29,7 @@ const isOwn = ({ open, slots }: CoordinatorState, { id }: FixReport): boolean =>
  * Takes in feedback, checks it, queues it by priority, hands it out once, and counts rounds. What runs when is decided by the
  * run itself: the coordinator knows nodes by their places in the tree only.
  */
-export const coordinatorMachine = setup({
+const coordinatorMachine = setup({
   types: {
     context: {} as CoordinatorState,
     input: {} as CoordinatorInput,

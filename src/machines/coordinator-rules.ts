@@ -1,14 +1,10 @@
 import { isBlobRef, largeInWords } from '../events/blob.ts';
 import type { Json } from '../events/json.ts';
-import {
-  type FeedbackItem,
-  type FeedbackText,
-  raisedPriority,
-  readFeedback,
-} from '../events/tree-feedback.ts';
+import { type FeedbackItem, type FeedbackText, raisedPriority } from '../events/tree-feedback.ts';
 import { startActor } from '../events/vocabulary.ts';
-import { type KnownTree, type Link, routeOf } from './coordinator-checks.ts';
+import type { Link } from './coordinator-checks.ts';
 import { dequeue, EMPTY_QUEUE, enqueue, type PriorityQueue, queueSize } from './coordinator-queue.ts';
+import { readAll } from './coordinator-read.ts';
 import {
   countOf,
   type Entry,
@@ -40,7 +36,7 @@ export interface Submitted {
 
 /** Takes in what a node reports: all of it, or nothing if anything about it is wrong. */
 export const submit = (state: State, { node, items, cause, verifies }: Submitted): Outcome => {
-  const read = readAll(state, node, items);
+  const read = readAll(state.tree, node, items);
   if (read.faults.length > 0) {
     const told: RunMessage = { type: 'feedback.refused', node, faults: read.faults };
     return {
@@ -63,31 +59,6 @@ export const submit = (state: State, { node, items, cause, verifies }: Submitted
     messages.push(...step.messages);
   }
   return { state: next, messages: [{ type: 'tree.judged', to: TO_RUN, node, faults: [], ids }, ...messages] };
-};
-
-interface Readable {
-  readonly items: readonly { readonly item: FeedbackItem; readonly to: string }[];
-  readonly faults: readonly string[];
-}
-
-const readAll = (state: State, node: string, given: Json): Readable => {
-  if (!Array.isArray(given)) return { items: [], faults: ['feedback is a list, not a single value'] };
-  const items: { item: FeedbackItem; to: string }[] = [];
-  const faults: string[] = [];
-  for (const [index, each] of (given as readonly Json[]).entries()) {
-    const read = readFeedback(each);
-    const problems = [...(read.faults ?? problemsOfPlace(state.tree, node, read.item))];
-    faults.push(...problems.map((problem) => `feedback ${index + 1}: ${problem}`));
-    const route = read.faults ? undefined : routeOf(state.tree, read.item);
-    if (!read.faults && route?.fault === undefined && route) items.push({ item: read.item, to: route.to });
-  }
-  return { items, faults };
-};
-
-const problemsOfPlace = (tree: KnownTree, node: string, item: FeedbackItem): readonly string[] => {
-  if (item.from_node !== node) return [`"from_node" is "${item.from_node}", but it came from "${node}"`];
-  const { fault } = routeOf(tree, item);
-  return fault === undefined ? [] : [fault];
 };
 
 const textOf = (text: FeedbackText): string => (isBlobRef(text) ? largeInWords(text) : text);

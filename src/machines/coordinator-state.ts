@@ -134,7 +134,7 @@ export const violationOf = (
   return hasRound || hasRounds(state, from, to) ? undefined : outOfRounds(state, { id, from, to });
 };
 
-export const outOfRounds = (
+const outOfRounds = (
   state: CoordinatorState,
   { id, from, to }: Pick<Entry, 'id' | 'from' | 'to'>,
 ): Violation => {

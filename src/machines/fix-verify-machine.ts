@@ -88,7 +88,7 @@ interface Answered {
 }
 
 /** One feedback on its way: fix, verification, and what follows if that does not settle it. */
-export const fixVerifyMachine = setup({
+const fixVerifyMachine = setup({
   types: {
     context: {} as FixContext,
     input: {} as FixInput,

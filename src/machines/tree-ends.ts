@@ -103,6 +103,16 @@ export const failed = (
   };
 };
 
+const verifying = (state: State, ids: readonly string[]): State => ({
+  ...state,
+  open: Object.fromEntries(
+    Object.entries(state.open).map(([id, open]) => [
+      id,
+      ids.includes(id) ? { ...open, stage: 'verifying' as const } : open,
+    ]),
+  ),
+});
+
 /** Gives the node that asked for context what there is of it. */
 export const withAnswer = (state: State, asked: BoundFeedback, output: Json): State =>
   asked.kind === 'CONTEXT_REQUEST' && state.records[asked.source]
@@ -118,7 +128,9 @@ export const finish = (state: State, node: TreeNode, output: Json): Outcome => {
   const hash = hashOf(output);
   const { bound: given, verifies } = before;
   const isWaiting = verifies.length > 0;
-  const told = given.reduce((next, each) => withAnswer(next, each, output), state);
+  // The coordinator will say so in this same turn.
+  const fixed = given.map((each) => each.id);
+  const told = given.reduce((next, each) => withAnswer(next, each, output), verifying(state, fixed));
   const done = withRecord(told, id, {
     status: isWaiting ? 'reporting' : 'done',
     key: before.nextKey,

@@ -90,7 +90,7 @@ const decide = (state: State, node: TreeNode): Outcome => {
 };
 
 /** What the coordinator knows of the tree is what is active in it. */
-export const toldTree = (state: State): RunMessage => ({
+const toldTree = (state: State): RunMessage => ({
   type: 'tree.set',
   to: TO_COORDINATOR,
   tree: viewOf(state).tree as unknown as Json,

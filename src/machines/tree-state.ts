@@ -172,7 +172,7 @@ export const withRecord = (state: TreeState, id: string, change: Partial<NodeRec
 });
 
 /** The nodes that are not on a way that a condition has left out. */
-export const activeNodes = (state: TreeState): readonly TreeNode[] => {
+const activeNodes = (state: TreeState): readonly TreeNode[] => {
   const out = new Set<string>();
   for (const { id, condition } of state.nodes) {
     const { output } = recordOf(state, id);
@@ -279,22 +279,21 @@ const whyReady = (view: TreeView, node: TreeNode, fresh: ReadonlySet<string>): W
   const { status, blockedBy, queued } = recordOf(view.state, node.id);
   if (status === 'working' || status === 'reporting' || status === 'failed') return undefined;
   if (blockedBy.length > 0) return canVerify(view, node) ? 'verify' : undefined;
-  if (status === 'waiting') return isReady(view, node) ? 'first' : undefined;
+  if (status === 'waiting') return isReady(view, node) && !isAboutToChange(view, node) ? 'first' : undefined;
   if (queued > 0) return 'feedback';
   if (fresh.has(node.id) || isCurrent(view, node) || !isReady(view, node)) return undefined;
-  if (isOnTheWay(view, node)) return isAllCurrent(view, node) ? 'stale' : undefined;
+  if (isOnTheWay(view, node.id)) return isAboutToChange(view, node) ? undefined : 'stale';
   const isFresh = beforeOf(node).every((id) => !isActive(view, id) || fresh.has(id));
   return isFresh && !isHeld(view, node.id) ? 'stale' : undefined;
 };
 
-/** All that it has sent is fixed, and so is what lies between: now it can look whether that helped. */
+/** All that it has sent is fixed, and what it works from is made anew: now it can look whether that helped. */
 const canVerify = (view: TreeView, node: TreeNode): boolean => {
-  const { blockedBy } = recordOf(view.state, node.id);
-  const open = blockedBy.map((id) => view.state.open[id]);
+  const open = recordOf(view.state, node.id).blockedBy.map((id) => view.state.open[id]);
   return (
     open.every((each) => each?.stage === 'verifying' && isDone(view, each.target)) &&
     isReady(view, node) &&
-    open.every((each) => between(view.tree, node.id, each?.target ?? '').every((id) => isCurrentId(view, id)))
+    open.every((each) => wayTo(view, node.id, each?.target ?? '').every((id) => isCurrentId(view, id)))
   );
 };
 
@@ -303,27 +302,43 @@ const isCurrentId = (view: TreeView, id: string): boolean => {
   return node !== undefined && isCurrent(view, node);
 };
 
-/** The nodes below one and above another. */
-const between = (tree: KnownTree, below: string, above: string): readonly string[] => {
-  const way = ancestorsOf(tree, below);
-  return way.slice(0, Math.max(0, way.indexOf(above)));
+/** What a node works from, however far back, up to the node that was fixed. */
+const wayTo = (view: TreeView, source: string, target: string): readonly string[] => {
+  const found = new Set<string>();
+  const stops = new Set([target, ...ancestorsOf(view.tree, target)]);
+  const walk = (id: string): void => {
+    const node = view.byId.get(id);
+    for (const before of node ? beforeOf(node) : []) {
+      if (found.has(before) || stops.has(before) || !isActive(view, before)) continue;
+      found.add(before);
+      walk(before);
+    }
+  };
+  walk(source);
+  return [...found];
 };
 
 /** Whether a verification waits for it: then it runs at once, and not when all is verified. */
-const isOnTheWay = (view: TreeView, { id }: TreeNode): boolean =>
-  Object.values(view.state.open).some(
-    ({ stage, source, target }) => stage === 'verifying' && between(view.tree, source, target).includes(id),
-  );
-
-const isAllCurrent = (view: TreeView, node: TreeNode): boolean => {
-  const { parent } = node;
-  return parent === null || !isOnTheWayId(view, parent) || isCurrentId(view, parent);
+const isOnTheWay = (view: TreeView, id: string): boolean => {
+  const known =
+    ways.get(view) ?? new Set(verifyingOf(view).flatMap(({ source, target }) => wayTo(view, source, target)));
+  ways.set(view, known);
+  return known.has(id);
 };
 
-const isOnTheWayId = (view: TreeView, id: string): boolean => {
-  const node = view.byId.get(id);
-  return node !== undefined && isOnTheWay(view, node);
-};
+const ways = new WeakMap<TreeView, ReadonlySet<string>>();
+
+const verifyingOf = ({ state }: TreeView): readonly OpenFeedback[] =>
+  Object.values(state.open).filter(({ stage }) => stage === 'verifying');
+
+/** Whether something that it works from is just about to be made anew: then it waits for that. What is held back may take long. */
+const isAboutToChange = (view: TreeView, node: TreeNode): boolean =>
+  beforeOf(node).some((id) => {
+    const before = view.byId.get(id);
+    if (!before) return false;
+    const isStale = recordOf(view.state, id).status === 'done' && !isCurrent(view, before);
+    return (isStale && (!isHeld(view, id) || isOnTheWay(view, id))) || isAboutToChange(view, before);
+  });
 
 /** Something above it is being fixed: nodes that have a result wait until that is verified, and run once. */
 const isHeld = ({ state, tree }: TreeView, id: string): boolean => {

@@ -42,7 +42,7 @@ const someNodes: fc.Arbitrary<readonly GivenNode[]> = fc
         parent: above,
         ...(kind === 1 && { plans: true }),
         ...(kind === 2 && { loop: true as const }),
-        ...(kind === 3 && { needs: [other] }),
+        ...((kind === 3 || kind > 6) && { needs: [other] }),
         ...(kind === 4 && { condition: {} }),
       });
     }
@@ -98,7 +98,7 @@ const planOf = (number: number, { plan }: NodeInput): JsonObject | undefined => 
   if (number % 5 === 1) return { nodes: known.slice(1) as readonly Json[] };
   if (number % 5 === 2)
     return {
-      nodes: known.map((node, index) => (index > 0 ? { ...node, parent: String(known[0]?.['id']) } : node)),
+      nodes: known.map((node, index) => (index > 0 ? { ...node, parent: words(known[0]?.['id']) } : node)),
     };
   return number % 5 === 3 ? { add: 'what?' } : undefined;
 };
@@ -166,7 +166,10 @@ const workflowOf = ({ nodes }: Case) =>
 const factsOf = (events: readonly RecordedEvent[], type: string): readonly JsonObject[] =>
   events.filter((event) => event.kind === 'fact' && event.type === type).map(({ data }) => data);
 
-const pairOf = ({ source, target }: JsonObject): string => `${String(source)} > ${String(target)}`;
+const words = (value: Json | undefined): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+const pairOf = ({ source, target }: JsonObject): string => `${words(source)} > ${words(target)}`;
 
 const countBy = (keys: readonly string[]): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
@@ -178,7 +181,7 @@ const countBy = (keys: readonly string[]): ReadonlyMap<string, number> => {
 const expectLimits = (events: readonly RecordedEvent[], calls: readonly Call[]): void => {
   const queued = factsOf(events, 'feedback.queued');
   const delivered = factsOf(events, 'feedback.delivered');
-  const granted = new Set(factsOf(events, 'feedback.granted').map(({ id }) => String(id)));
+  const granted = new Set(factsOf(events, 'feedback.granted').map(({ id }) => words(id)));
   // Rounds: no pair has more than its two, but for what a person allowed.
   const byPerson = (pair: string): number =>
     factsOf(events, 'feedback.granted')
@@ -189,16 +192,16 @@ const expectLimits = (events: readonly RecordedEvent[], calls: readonly Call[]):
   // Hops and cycles: nothing is handed out beyond them, but for what a person allowed.
   for (const { id, chain, source, target } of delivered) {
     const links = chain as unknown as readonly { from: string }[];
-    if (granted.has(String(id))) continue;
+    if (granted.has(words(id))) continue;
     expect(links.length).toBeLessThan(LIMITS.hops);
     expect([...links.map(({ from }) => from), source]).not.toContain(target);
   }
   // Once: each round is handed out at most once, to one node.
-  for (const [key, count] of countBy(delivered.map(({ id, round }) => `${String(id)}/${String(round)}`)))
+  for (const [key, count] of countBy(delivered.map(({ id, round }) => `${words(id)}/${words(round)}`)))
     expect(count, key).toBe(1);
-  const opened = new Set(queued.map(({ id, round }) => `${String(id)}/${String(round)}`));
+  const opened = new Set(queued.map(({ id, round }) => `${words(id)}/${words(round)}`));
   expect(opened.size).toBe(queued.length);
-  for (const { id, round } of delivered) expect(opened).toContain(`${String(id)}/${String(round)}`);
+  for (const { id, round } of delivered) expect(opened).toContain(`${words(id)}/${words(round)}`);
   // Nobody but the target is given it.
   for (const { node, feedback } of calls)
     for (const { id, round } of feedback)
@@ -302,10 +305,9 @@ describe('any tree', () => {
         feedbacks += factsOf(events, 'feedback.delivered').length;
         verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
       }),
-      { numRuns: rounds(400, 2_000), seed: 7 },
+      { numRuns: rounds(40, 2_000), seed: 7 },
     );
     // A test that never gets anywhere would show nothing.
-    console.log(verdicts, feedbacks);
     expect(feedbacks).toBeGreaterThan(rounds(40, 2_000));
     expect(verdicts.size).toBeGreaterThan(2);
   });

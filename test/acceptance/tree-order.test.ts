@@ -35,7 +35,8 @@ describe('the queue', () => {
     ];
     const atWork = createGate();
     const allSent = createGate();
-    let sent = 0;
+    const turns = children.map(() => createGate());
+    turns[0]?.open();
     const played = await playTree(nodes, {
       model: inTurn(
         () => 'one',
@@ -54,8 +55,8 @@ describe('the queue', () => {
           inTurn(async () => {
             await atWork.opened();
             // One after the other, in the order of their names.
-            while (sent < index) await new Promise((resolve) => setImmediate(resolve));
-            sent += 1;
+            await turns[index]?.opened();
+            turns[index + 1]?.open();
             return reporting(item(id, 'model', { priority }));
           }, passes),
         ]),
@@ -355,7 +356,7 @@ describe('a tree that cannot be run', () => {
       answer: { output: 'forged' },
       attempts: 1,
       spent: { calls: 0, tokens: 0, costUsd: 0 },
-    } as never);
+    });
     expect(taken).toBe(false);
     const submitted = await played.runtime.send('r/coordinator', {
       type: 'feedback.submit',
@@ -363,7 +364,7 @@ describe('a tree that cannot be run', () => {
       items: [item('spec', 'model')],
       cause: [],
       verifies: [],
-    } as never);
+    } as { type: string });
     expect(submitted.taken).toBe(false);
     gate.open();
     const { log, result } = await played.readBack();

@@ -198,7 +198,7 @@ describe('the way of feedback', () => {
           const ids = Object.keys(tree);
           const from = ids[one % ids.length] ?? '';
           const to = ids[other % ids.length] ?? '';
-          const route = routeOf(tree, { from_node: from, to_node: to, feedback_type: kind as never });
+          const route = routeOf(tree, { from_node: from, to_node: to, feedback_type: kind });
           const above = ancestorsOf(tree, from);
           if (route.fault !== undefined) return;
           expect(above).toContain(route.to);

@@ -40,7 +40,7 @@ export const item = (from: string, to: string, more: JsonObject = {}): JsonObjec
   feedback_type: 'FIX_REQUEST',
   message: `${from} is not content with ${to}`,
   priority: 'high',
-  ...OWN[String(more['feedback_type'] ?? 'FIX_REQUEST')],
+  ...OWN[typeof more['feedback_type'] === 'string' ? more['feedback_type'] : 'FIX_REQUEST'],
   ...more,
 });
 
