@@ -103,6 +103,22 @@ export interface Violation {
   readonly cycle: readonly string[] | null;
 }
 
+/**
+ * From each source to the next: whoever got a feedback has sent the next one, or has added the node that did. A feedback that comes back
+ * to one of them closes a cycle.
+ */
+const cycleWith = (
+  chain: readonly Link[],
+  next: Pick<Link, 'from' | 'to'>,
+): readonly string[] | undefined => {
+  const sources = chain.map((link, index) => ({ from: link.from, to: chain[index + 1]?.from ?? next.from }));
+  // Shown with those who got a feedback and did not send the next one themselves.
+  return cycleOf(sources, next)?.flatMap((node, index, cycle) => {
+    const link = chain.find(({ from, to }) => from === node && to !== cycle[index + 1]);
+    return link && index < cycle.length - 2 ? [node, link.to] : [node];
+  });
+};
+
 /** Everything that may stand against one more feedback, but its form. */
 export const violationOf = (
   state: CoordinatorState,
@@ -110,7 +126,7 @@ export const violationOf = (
   { hasRound = false }: { readonly hasRound?: boolean } = {},
 ): Violation | undefined => {
   const { limits } = state;
-  const cycle = cycleOf(chain, { from, to });
+  const cycle = cycleWith(chain, { from, to });
   if (cycle)
     return { reason: `${id} would close a cycle of feedback: ${cycle.join(' → ')}.`, met: null, cycle };
   if (limits.hops !== null && chain.length >= limits.hops) {

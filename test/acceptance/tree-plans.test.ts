@@ -205,6 +205,29 @@ describe('a fault of the design', () => {
   });
 });
 
+describe('a cycle through an added node', () => {
+  it('C7, C17: is one: what was added for a node cannot send that node feedback in turn', async () => {
+    const nodes: readonly GivenNode[] = [
+      { id: 'root', plans: true },
+      { id: 'A', parent: 'root' },
+      { id: 'B', parent: 'A' },
+    ];
+    const played = await playTree(
+      nodes,
+      {
+        // The node that A missed is put below A, and A need not wait for it.
+        root: plans({ add: [{ id: 'X', agent: 'worker', parent: 'A', before: ['B'] }] }),
+        A: inTurn(() => reporting(item('A', 'root', { feedback_type: 'DEPENDENCY_MISSING' })), passes),
+        worker: inTurn(() => reporting(item('X', 'A')), passes),
+      },
+      { agents: ['worker'], onLimit: 'stop' },
+    );
+    const { log, result } = await played.readBack();
+    expect(result?.verdict).toBe('stalled');
+    expect(log.escalations).toMatchObject([{ cycle: ['A', 'root', 'X', 'A'] }]);
+  });
+});
+
 describe('limits of plans', () => {
   const missing = item('service', 'plan', { feedback_type: 'DEPENDENCY_MISSING' });
   const adds = (count: number, nth = 0): Json => ({
