@@ -7,9 +7,17 @@ interface Readable {
   readonly faults: readonly string[];
 }
 
+/** Each of them is handled in the turn that takes it in, which must not take for ever. */
+const REPORTED_AT_ONCE_MAX = 20;
+
 /** Reads what a node reports, with everything that is wrong with any of it. */
 export const readAll = (tree: KnownTree, node: string, given: Json): Readable => {
   if (!Array.isArray(given)) return { items: [], faults: ['feedback is a list, not a single value'] };
+  if (given.length > REPORTED_AT_ONCE_MAX)
+    return {
+      items: [],
+      faults: [`there are ${given.length} feedbacks; ${REPORTED_AT_ONCE_MAX} are taken at once`],
+    };
   const items: { item: FeedbackItem; to: string }[] = [];
   const faults: string[] = [];
   for (const [index, each] of (given as readonly Json[]).entries()) {

@@ -173,6 +173,7 @@ const setupTree = setup({
     isFromCoordinator: ({ event }) =>
       event.type.startsWith('tree.') && delivery().from === `${delivery().self}/${COORDINATOR_ID}`,
     isCancelled: ({ context }) => context.isCancelled,
+    isDecided: ({ context }) => context.isDecided,
     isVerified: ({ context }) => isOver(context) && context.debt.length === 0,
     isAccepted: ({ context }) => isOver(context),
     isPaused: ({ context }) => context.pauseReasons.length > 0,
@@ -307,7 +308,11 @@ export const treeMachine = setupTree.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
-      always: [{ guard: 'isCancelled', target: 'cancelled' }],
+      always: [
+        { guard: 'isCancelled', target: 'cancelled' },
+        // Who answered another question has said that it ends.
+        { guard: 'isDecided', target: 'stopping' },
+      ],
       on: {
         ...notes,
         'run.pause': { guard: 'hasText', actions: 'pause' },

@@ -25,7 +25,7 @@ export interface AgentOutcome {
   readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
   readonly issues?: Json;
   /** What it reports to others. */
-  readonly feedback?: Json;
+  readonly feedback?: Json | ((call: { readonly input: Json }) => Json);
   /** It throws, hangs or answers garbage: the attempt fails. */
   readonly fails?: boolean;
 }
@@ -302,10 +302,17 @@ const outcomeOf = (call: OpenCall, outcome: AgentOutcome, nth: number) => {
   const { output = null, issues, feedback, fails, name } = outcome;
   if (fails) return { failure: { name: 'Explored', message: name } };
   const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
-  const details = { ...(issues !== undefined && { issues }), ...(feedback !== undefined && { feedback }) };
+  const reported = typeof feedback === 'function' ? feedback({ input: inputOf(call) }) : feedback;
+  const details = {
+    ...(issues !== undefined && { issues }),
+    ...(reported !== undefined && { feedback: reported }),
+  };
   const answer = call.machine === AGENT ? { output: value, ...details } : value;
   return { output: encode(answer) };
 };
+
+const inputOf = ({ machine, input }: OpenCall): Json =>
+  machine === AGENT ? (JSON.parse(input) as Attempt).work.input : null;
 
 /** What the same step made before, oldest first. */
 const madeBefore = ({ machine, input }: OpenCall): readonly Json[] => {
