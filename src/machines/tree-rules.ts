@@ -29,6 +29,7 @@ import {
   nodeOf,
   type OpenFeedback,
   type TreeOutcome as Outcome,
+  openRequests,
   readyNodes,
   recordOf,
   type TreeState as State,
@@ -83,10 +84,34 @@ const decide = (state: State, node: TreeNode): Outcome => {
     hash: hashOf(output),
     runs: runs + 1,
   });
+  const left = leftOut(state, decided);
   return {
-    state: decided,
-    messages: [{ type: 'node.decided', node: node.id, branch: output.branch }, toldTree(decided)],
+    state: left.state,
+    messages: [
+      { type: 'node.decided', node: node.id, branch: output.branch },
+      ...left.messages,
+      toldTree(left.state),
+    ],
   };
+};
+
+/** Nodes at work on a way that is no longer taken are called off. */
+const leftOut = (before: State, after: State): Outcome => {
+  const active = viewOf(after).byId;
+  let next = after;
+  const messages: RunMessage[] = [];
+  for (const { node, role, request } of openRequests(before)) {
+    if (active.has(node)) continue;
+    next = withRecord(next, node, {
+      request: null,
+      status: 'waiting',
+      verifies: [],
+      repeats: 0,
+      refusals: 0,
+    });
+    messages.push({ type: 'agent.cancel', to: `./${agentId(role)}`, request });
+  }
+  return { state: next, messages };
 };
 
 /** What the coordinator knows of the tree is what is active in it. */

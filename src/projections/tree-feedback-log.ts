@@ -1,7 +1,13 @@
 import type { RecordedEvent } from '../events/event.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { FEEDBACK_KINDS, type FeedbackKind } from '../events/tree-feedback.ts';
-import { type FeedbackRow, type FeedbackStatus, timestampOf } from '../events/tree-feedback-lines.ts';
+import {
+  type FeedbackRow,
+  type FeedbackStatus,
+  targetOf,
+  timestampOf,
+} from '../events/tree-feedback-lines.ts';
+import { TYPE } from '../events/vocabulary.ts';
 import { type Mutable, projection } from './projection.ts';
 
 /** One change of the status of a feedback. */
@@ -54,6 +60,9 @@ export const treeFeedbackLog = projection({
         reason: textOf(reason),
         cycle: Array.isArray(cycle) ? textsOf(cycle) : null,
       });
+    },
+    [TYPE.runEnded]: (state, event) => {
+      if (event.kind === 'fact' && event.actor === event.run) noteEnd(state, event);
     },
     'feedback.refused': (state, event) => {
       if (!isOfCoordinator(event)) return;
@@ -125,6 +134,31 @@ function note(state: TreeFeedbackLog, event: RecordedEvent, status: FeedbackStat
     round: Number(round),
     status,
   });
+}
+
+/** What is still open when its run ends has ended with it. */
+function noteEnd(state: TreeFeedbackLog, { data, atMs }: RecordedEvent): void {
+  const at = timestampOf(atMs);
+  for (const id of state.order) {
+    const row = state.rows[id];
+    if (!row || row.verdict !== undefined || (row.status === 'resolved' && row.resolved_at !== undefined))
+      continue;
+    row.verdict = textOf(data['verdict']);
+    if (row.status === 'failed') continue;
+    row.status = 'failed';
+    row.failed_at = at;
+    row.reason = 'Its run has ended.';
+    const { feedback_type: type, from_node: source, round } = row;
+    state.audit.push({
+      timestamp: at,
+      feedback_id: id,
+      type,
+      source,
+      target: targetOf(row),
+      round,
+      status: 'failed',
+    });
+  }
 }
 
 /** What is queued again has not been delivered in this round. */
