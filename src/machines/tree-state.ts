@@ -336,8 +336,9 @@ const isAboutToChange = (view: TreeView, node: TreeNode): boolean =>
   beforeOf(node).some((id) => {
     const before = view.byId.get(id);
     if (!before) return false;
+    if (isOnTheWay(view, id)) return !isCurrent(view, before) || isAboutToChange(view, before);
     const isStale = recordOf(view.state, id).status === 'done' && !isCurrent(view, before);
-    return (isStale && (!isHeld(view, id) || isOnTheWay(view, id))) || isAboutToChange(view, before);
+    return (isStale && !isHeld(view, id)) || isAboutToChange(view, before);
   });
 
 /** Something above it is being fixed: nodes that have a result wait until that is verified, and run once. */

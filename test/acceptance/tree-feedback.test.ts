@@ -167,6 +167,29 @@ describe('a fix request', () => {
     expect(order.lastIndexOf('page')).toBeGreaterThan(order.lastIndexOf('docs'));
   });
 
+  it('C8: all that the verification works from is made anew before it, once, in other branches too', async () => {
+    const nodes: readonly GivenNode[] = [
+      { id: 'root' },
+      { id: 'model', parent: 'root' },
+      { id: 'schema', parent: 'model' },
+      { id: 'client', parent: 'root', needs: ['schema'] },
+      { id: 'page', parent: 'model', needs: ['client'] },
+      { id: 'spec', parent: 'model', needs: ['page'] },
+    ];
+    const uses: typeof mends = ({ input }) => ({ of: JSON.stringify(input.inputs) });
+    const played = await playTree(nodes, {
+      model: mends,
+      schema: uses,
+      client: uses,
+      page: uses,
+      spec: inTurn(() => reporting(item('spec', 'model')), passes),
+    });
+    const { result } = await played.readBack();
+    expect(result?.verdict).toBe('verified');
+    const once = ['model', 'schema', 'client', 'page', 'spec'];
+    expect(played.order()).toEqual(['root', ...once, ...once]);
+  });
+
   it('C8: nodes between source and target run before the verification', async () => {
     const played = await playTree(chain('model', 'service', 'spec'), {
       model: mends,
