@@ -1,4 +1,4 @@
-import { enqueueActions, setup } from 'xstate';
+import { assign, enqueueActions, setup } from 'xstate';
 import { delivery } from '../events/delivery.ts';
 import type { KnownTree } from './coordinator-checks.ts';
 import { type NodeEnd, nodeEnded, reported, type Submitted, submit, take } from './coordinator-rules.ts';
@@ -24,6 +24,11 @@ const isOwn = ({ open, slots }: CoordinatorState, { id }: FixReport): boolean =>
   // One that is started anew has another number behind its address.
   return from === `${self}/${slot}` || from?.startsWith(`${self}/${slot}~`) === true;
 };
+
+const reports = [
+  { guard: 'isOwn', actions: 'report' },
+  { guard: 'isVoid', actions: 'leaveIt' },
+] as const;
 
 /**
  * Takes in feedback, checks it, queues it by priority, hands it out once, and counts rounds. What runs when is decided by the
@@ -52,6 +57,8 @@ const coordinatorMachine = setup({
     changeTree: enqueueActions(({ context, event, enqueue }) => {
       if (event.type === 'tree.set') apply(enqueue, changeTree(context, event.tree));
     }),
+    /** Taken, although it changes nothing: what nobody takes would be a dead letter. */
+    leaveIt: assign(({ context }) => ({ made: context.made })),
     report: enqueueActions(({ context, event, enqueue }) => {
       if (isReport(event)) apply(enqueue, reported(context, event));
     }),
@@ -59,6 +66,11 @@ const coordinatorMachine = setup({
   guards: {
     isFromRun: ({ event }) =>
       !isReport(event) && delivery().from !== null && delivery().from === delivery().parent,
+    /** It spoke while the plan made its feedback void: there is nothing left to say. */
+    isVoid: ({ context, event }) =>
+      isReport(event) &&
+      !Object.hasOwn(context.open, event.id) &&
+      delivery().from?.startsWith(`${delivery().self}/`) === true,
     isOwn: ({ context, event }) => isReport(event) && isOwn(context, event),
   },
 }).createMachine({
@@ -83,10 +95,10 @@ const coordinatorMachine = setup({
         'feedback.take': { guard: 'isFromRun', actions: 'take' },
         'node.ended': { guard: 'isFromRun', actions: 'noteEnd' },
         'tree.set': { guard: 'isFromRun', actions: 'changeTree' },
-        'fix.verifying': { guard: 'isOwn', actions: 'report' },
-        'fix.again': { guard: 'isOwn', actions: 'report' },
-        'fix.asks': { guard: 'isOwn', actions: 'report' },
-        'fix.ended': { guard: 'isOwn', actions: 'report' },
+        'fix.verifying': reports,
+        'fix.again': reports,
+        'fix.asks': reports,
+        'fix.ended': reports,
       },
     },
   },

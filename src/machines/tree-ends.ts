@@ -12,6 +12,7 @@ import {
   recordOf,
   type TreeState as State,
   withRecord,
+  withSettling,
 } from './tree-state.ts';
 
 export const COORDINATOR_ID = 'coordinator';
@@ -98,7 +99,7 @@ export const failed = (
   const next = withRecord(state, id, { ...cleared, status, key, bound: isStill ? given : [] });
   const bounds = isStill ? [] : given.map((each) => each.id);
   return {
-    state: unverified(next, verifies),
+    state: withSettling(unverified(next, verifies), [...bounds, ...verifies]),
     messages: [message, ended({ bound: bounds, verifies, ok: false, reason, met })],
   };
 };
@@ -146,7 +147,7 @@ export const finish = (state: State, node: TreeNode, output: Json): Outcome => {
   });
   const role = node.agent ?? id;
   return {
-    state: done,
+    state: withSettling(done, [...fixed, ...verifies]),
     messages: [
       { type: 'node.done', node: id, run: before.runs, hash, isChanged: hash !== before.hash },
       { type: 'context.set', to: `./${CONTEXT_ID}`, path: ['agents', role, 'outputs', id], value: output },

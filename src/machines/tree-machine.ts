@@ -64,6 +64,7 @@ const initialState = (input: TreeRunInput): TreeContext => ({
   started: [],
   records: recordsWith(input.before.waiting),
   open: {},
+  settling: [],
   spent: NOTHING_SPENT,
   replans: 0,
   added: 0,

@@ -14,6 +14,7 @@ import {
   recordOf,
   type TreeState as State,
   withRecord,
+  withSettling,
 } from './tree-state.ts';
 
 /** What the coordinator tells of a feedback. */
@@ -40,8 +41,10 @@ export interface Moved {
 }
 
 /** A feedback has moved on: what that changes for the nodes at its two ends. */
-export const moved = (state: State, move: Moved): Outcome => {
+export const moved = (before: State, move: Moved): Outcome => {
   const { id, source, target, stage } = move;
+  const isSettled = stage !== 'granted';
+  const state = isSettled ? { ...before, settling: before.settling.filter((each) => each !== id) } : before;
   switch (stage) {
     case 'queued':
       return quiet(queued(state, move));
@@ -127,7 +130,8 @@ const accepted = (state: State, source: string): Outcome => {
   });
   // What it was to mend itself is as mended as it will be: whoever asked for that looks at it next.
   const given = bound.map(({ id }) => id);
-  return { state: taken, messages: given.length > 0 ? [ended({ bound: given, ok: true })] : [] };
+  const messages = given.length > 0 ? [ended({ bound: given, ok: true })] : [];
+  return { state: withSettling(taken, given), messages };
 };
 
 /** What it waited for is void: it runs again in the tree as it is now. */

@@ -36,6 +36,7 @@ import {
   viewOf,
   type Why,
   withRecord,
+  withSettling,
 } from './tree-state.ts';
 
 const TO_COORDINATOR = `./${COORDINATOR_ID}`;
@@ -181,6 +182,10 @@ export const bound = (state: State, id: string, items: readonly BoundFeedback[])
     open: { ...next.open, ...Object.fromEntries(items.map((item) => [item.id, fixing(item)])) },
   };
   for (const item of answered) next = withAnswer(next, item, record.output);
+  next = withSettling(
+    next,
+    answered.map((item) => item.id),
+  );
   const told: RunMessage[] =
     answered.length === 0 ? [] : [ended({ bound: answered.map((item) => item.id), ok: true })];
   if (record.taking === 'feedback' && rest.length === 0) {
@@ -277,7 +282,10 @@ export const judged = (
     notice: [],
   });
   // What it was to verify, and has spoken of again, is not verified.
-  return { state: unverified(waits, ids), messages: [{ type: 'node.waits', node: id, feedback: ids }] };
+  return {
+    state: withSettling(unverified(waits, ids), ids),
+    messages: [{ type: 'node.waits', node: id, feedback: ids }],
+  };
 };
 
 /** An answer that cannot be taken: its agent is told why and asked again, as often as it is called for a request. */

@@ -103,6 +103,8 @@ export interface TreeState extends Omit<TreeRunInput, 'before' | 'imported'> {
   readonly started: readonly string[];
   readonly records: Readonly<Record<string, NodeRecord>>;
   readonly open: Readonly<Record<string, OpenFeedback>>;
+  /** Feedback of which the coordinator will say in this turn what becomes of it. Nothing ends before that. */
+  readonly settling: readonly string[];
   readonly spent: Spent;
   readonly replans: number;
   readonly added: number;
@@ -165,6 +167,11 @@ export const nodeOf = ({ nodes }: Pick<TreeState, 'nodes'>, id: string): TreeNod
 
 export const recordOf = ({ records }: Pick<TreeState, 'records'>, id: string): NodeRecord =>
   records[id] ?? NEW_NODE;
+
+export const withSettling = (state: TreeState, ids: readonly string[]): TreeState => ({
+  ...state,
+  settling: [...new Set([...state.settling, ...ids])],
+});
 
 export const withRecord = (state: TreeState, id: string, change: Partial<NodeRecord>): TreeState => ({
   ...state,
@@ -363,4 +370,5 @@ export const openRequests = (
 
 /** Nothing is at work, and nothing is waited for but persons. */
 export const isIdle = (state: TreeState): boolean =>
+  state.settling.length === 0 &&
   Object.values(state.records).every(({ status }) => status !== 'working' && status !== 'reporting');

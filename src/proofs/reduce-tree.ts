@@ -45,6 +45,7 @@ export const reduceTree: Reduce = (given) => {
     spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
     counts: [counted(limits.replans, state.replans), counted(limits.addedNodes, state.added)],
     limits: [limits.replans, limits.addedNodes],
+    settling: state.settling.length,
     paused: state.pauseReasons,
     halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
     ends: [state.isDecided, state.isCancelled, state.debt.length > 0],
