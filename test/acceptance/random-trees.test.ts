@@ -271,6 +271,9 @@ const play = async (given: Case): Promise<Played> => {
   // Whatever is said is said to someone who listens.
   if (verdict === 'verified' || verdict === 'accepted') expect(await second.deadLetters()).toEqual([]);
   await second.close();
+  // None is lost: whatever was taken in is on record.
+  for (const { data } of events.filter(({ type }) => type === 'tree.judged'))
+    for (const id of data['ids'] as readonly string[]) expect(log.order).toContain(id);
   // Every feedback has ended, with a verdict; if the work is done, none of them by the end of the run alone.
   for (const row of Object.values(log.rows)) {
     expect(['resolved', 'failed']).toContain(row.status);

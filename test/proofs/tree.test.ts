@@ -117,7 +117,7 @@ describe('every tree', () => {
     }
   });
 
-  it('C6, K5: a chain of 5 nodes in which each asks the one above comes to the limit of hops, and not beyond', async () => {
+  it('C6, K5: a chain of 5 nodes in which each may ask the one above ends, or waits for a person', async () => {
     const proof = await prove({
       nodes: nodesOf([0, 1, 2, 3]),
       outcomes: working,
