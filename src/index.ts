@@ -46,6 +46,15 @@ export type {
 export type { Failure, Json, JsonObject } from './events/json.ts';
 export { createRedactor, type Redactor, type SecretOptions } from './events/redact.ts';
 export type { Severity } from './events/severity.ts';
+export type { FeedbackItem, FeedbackKind, FeedbackText, Priority } from './events/tree-feedback.ts';
+export {
+  type FeedbackRow,
+  type FeedbackStatus,
+  formatFeedback,
+  parseFeedback,
+  type ReadFeedbackLines,
+  type RefusedLine,
+} from './events/tree-feedback-lines.ts';
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
@@ -127,6 +136,11 @@ export {
 } from './machines/tight-loop.ts';
 export type { TightEvent, TightOutput } from './machines/tight-machine.ts';
 export type { DeveloperInput } from './machines/tight-text.ts';
+export type { TreeEvent, TreeOutput } from './machines/tree-machine.ts';
+export type { Condition, GivenNode, Loop, TreeNode } from './machines/tree-plan.ts';
+export type { NodeFeedback, NodeInput } from './machines/tree-request.ts';
+export { type TreeGiven, type TreeRun, type TreeRunOptions, treeRun } from './machines/tree-run.ts';
+export type { Debt, EarlierTry } from './machines/tree-state.ts';
 export type { Counter, Migration, Workflow, WorkflowOptions } from './machines/workflow.ts';
 // What workflows are made of.
 export { workflow } from './machines/workflow.ts';
@@ -157,6 +171,14 @@ export {
   storyView,
 } from './projections/story-view.ts';
 export { type TightProgress, tightProgress } from './projections/tight-progress.ts';
+export {
+  type FeedbackAuditRow,
+  type FeedbackStatistics,
+  feedbackRows,
+  feedbackStatistics,
+  type TreeFeedbackLog,
+  treeFeedbackLog,
+} from './projections/tree-feedback-log.ts';
 export type { AgentOutcome, Proof } from './proofs/explorer.ts';
 export type { Reduce, Reductions } from './proofs/reduce.ts';
 export type { WorstCase, WorstCaseOptions } from './proofs/worst-case.ts';

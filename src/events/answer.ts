@@ -1,5 +1,6 @@
 import type { GivenFeedback } from './feedback.ts';
 import type { Json, JsonObject } from './json.ts';
+import type { FeedbackItem } from './tree-feedback.ts';
 import type { Usage } from './usage.ts';
 
 /** What an agent may say beside its output. */
@@ -10,10 +11,10 @@ export interface AnswerDetails {
   /** What it made, by name. */
   readonly artifacts?: Readonly<Record<string, Json>>;
   /**
-   * What it found out that agents before it, or beside it, must deal with. With `null` as the output its step is not done: it
-   * runs again when all of this is resolved.
+   * What it found out that others must deal with: agents before it or beside it in a plan, nodes above it in a tree. In a plan, with
+   * `null` as the output, its step is not done: it runs again when all of this is resolved.
    */
-  readonly feedback?: readonly GivenFeedback[];
+  readonly feedback?: readonly (GivenFeedback | FeedbackItem)[] | Json;
 }
 
 /** An output and what goes with it. Told from a mere output by what it is, not by how it looks. */
@@ -22,7 +23,7 @@ export class Answer<Output = unknown> {
   readonly issues: readonly JsonObject[] | undefined;
   readonly usage: Usage | undefined;
   readonly artifacts: Readonly<Record<string, Json>> | undefined;
-  readonly feedback: readonly GivenFeedback[] | undefined;
+  readonly feedback: AnswerDetails['feedback'] | undefined;
   readonly #isAnswer = true;
 
   constructor(output: Output, { issues, usage, artifacts, feedback }: AnswerDetails) {
@@ -41,7 +42,7 @@ export class Answer<Output = unknown> {
       ...(issues && { issues }),
       ...(usage && { usage }),
       ...(artifacts && { artifacts }),
-      ...(feedback && { feedback }),
+      ...(feedback !== undefined && { feedback }),
     };
   }
 

@@ -176,5 +176,11 @@ export const feedbackIn = (given: Json | undefined): readonly Json[] =>
 export const problemsOfReport = (given: unknown): readonly string[] =>
   // What an agent returns goes through the door afterwards; only its form is looked at here.
   feedbackIn(given as Json | undefined).flatMap((each, index) =>
-    problemsOfForm(each).map((problem) => `feedback[${index}]: ${problem}`),
+    isForPlan(each) ? problemsOfForm(each).map((problem) => `feedback[${index}]: ${problem}`) : [],
   );
+
+/** What is meant for a node of a tree is looked at there. */
+const isForPlan = (each: Json): boolean =>
+  isJsonObject(each) &&
+  !('feedback_type' in each) &&
+  ('targets' in each || ('type' in each && each['type'] !== 'FEEDBACK'));

@@ -30,6 +30,14 @@ export const LIMITS = {
   fileTries: { usual: 3, counts: 'looks at a file that changes' },
   /** How many feedbacks a run may send back. */
   feedbacks: { usual: 20, counts: 'feedbacks in the run' },
+  /** How many rounds of fix and verification an ordered pair of nodes may have in a run. */
+  pairRounds: { usual: 2, counts: 'rounds between two nodes' },
+  /** How many feedbacks may follow from one another. */
+  hops: { usual: 3, counts: 'feedbacks in a chain of causes' },
+  /** How often the plan of a run may be changed by its planners. */
+  replans: { usual: 3, counts: 'changes of the plan' },
+  /** How many nodes the planners of a run may add to it. */
+  addedNodes: { usual: 20, counts: 'nodes that were added' },
   /** How many calls of agents a run may make, retries included. */
   calls: { usual: 1_000, counts: 'calls of agents' },
   costUsd: { usual: null, counts: 'cost in dollars' },

@@ -1,6 +1,8 @@
 import { agentActor } from './agent-machine.ts';
 import { contextActor } from './context-machine.ts';
+import { coordinatorActor } from './coordinator-machine.ts';
 import { feedbackActor } from './feedback-machine.ts';
+import { fixVerifyActor } from './fix-verify-machine.ts';
 import { questionActor } from './question-machine.ts';
 import { reworkActor } from './rework-machine.ts';
 import { storyActor } from './story-machine.ts';
@@ -14,4 +16,6 @@ export const OWN_ACTORS: readonly Workflow[] = [
   feedbackActor,
   reworkActor,
   storyActor,
+  coordinatorActor,
+  fixVerifyActor,
 ];

@@ -206,7 +206,7 @@ const settingsOf = (
   );
 };
 
-const personOf = (role: string, given: PersonOptions | undefined): PersonSettings => {
+export const personOf = (role: string, given: PersonOptions | undefined): PersonSettings => {
   const options = given?.options ?? [];
   const isFree = given?.isFree ?? options.length === 0;
   if (!isFree && options.length === 0)

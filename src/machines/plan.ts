@@ -149,7 +149,7 @@ const problemsOfCheckIn = ({ steps }: Plan, given: CheckStep): string[] => {
 
 /** Part of addresses and of paths in the context: so no names that every object has. */
 const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$/;
-const isId = (id: string): boolean => ID.test(id) && !(id in Object.prototype) && id !== 'prototype';
+export const isId = (id: string): boolean => ID.test(id) && !(id in Object.prototype) && id !== 'prototype';
 
 const problemsOf = (steps: readonly Step[]): string[] => {
   const ids = steps.map(({ id }) => id);

@@ -6,6 +6,7 @@ import { runSummary } from './run-summary.ts';
 import { storyAnalytics } from './story-analytics.ts';
 import { storyView } from './story-view.ts';
 import { tightProgress } from './tight-progress.ts';
+import { treeFeedbackLog } from './tree-feedback-log.ts';
 
 /** The projections that come with every runtime. */
 export const OWN_PROJECTIONS: readonly Projection[] = [
@@ -17,4 +18,5 @@ export const OWN_PROJECTIONS: readonly Projection[] = [
   feedbackIndex,
   storyView,
   storyAnalytics,
+  treeFeedbackLog,
 ];

@@ -13,11 +13,13 @@ import { runMachine } from '../machines/run-machine.ts';
 import type { EarlierResult } from '../machines/run-state.ts';
 import { storyMachine } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
+import { treeMachine } from '../machines/tree-machine.ts';
 import { ExploredSystem } from './explored-system.ts';
 import { type Edge, longestFrom } from './graph.ts';
 import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
 import { reduceBoard, reduceStory } from './reduce-stories.ts';
 import { reduceTight } from './reduce-tight.ts';
+import { reduceTree, TREE_REDUCTIONS } from './reduce-tree.ts';
 
 /** One thing that an agent may do with a call. */
 export interface AgentOutcome {
@@ -25,7 +27,8 @@ export interface AgentOutcome {
   /** What it answers; a function can give another answer for each call of the way, or the one of before. */
   readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
   readonly issues?: Json;
-  readonly feedback?: Json;
+  /** What it reports to others. */
+  readonly feedback?: Json | ((call: { readonly input: Json }) => Json);
   /** It throws, hangs or answers garbage: the attempt fails. */
   readonly fails?: boolean;
 }
@@ -71,6 +74,7 @@ const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [tightMachine, reduceTight],
   [boardMachine, reduceBoard],
   [storyMachine, reduceStory],
+  [treeMachine, reduceTree],
 ]);
 
 const STATES_MAX = 20_000;
@@ -171,7 +175,7 @@ class Explorer {
   }
 
   readonly #reductionOf = (machine: string): Reduce | undefined => {
-    const own = this.#exploration.reduce?.[machine] ?? REDUCTIONS[machine];
+    const own = this.#exploration.reduce?.[machine] ?? REDUCTIONS[machine] ?? TREE_REDUCTIONS[machine];
     if (own) return own;
     const registered = this.#registry.newest(machine)?.workflow.machine;
     return registered && REDUCTIONS_BY_MACHINE.get(registered);
@@ -301,15 +305,16 @@ const nthOf = ({ actors }: ExploredSystem): number => {
   return calls;
 };
 
-const outcomeOf = (
-  call: OpenCall,
-  { output = null, issues, feedback, fails, name }: AgentOutcome,
-  nth: number,
-) => {
+const outcomeOf = (call: OpenCall, outcome: AgentOutcome, nth: number) => {
+  const { output = null, issues, feedback, fails, name } = outcome;
   if (fails) return { failure: { name: 'Explored', message: name } };
   const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
   if (call.machine !== AGENT) return { output: encode(value) };
-  const beside = { ...(issues !== undefined && { issues }), ...(feedback !== undefined && { feedback }) };
+  const reported = typeof feedback === 'function' ? feedback({ input: inputOf(call) }) : feedback;
+  const beside = {
+    ...(issues !== undefined && { issues }),
+    ...(reported !== undefined && { feedback: reported }),
+  };
   return { output: encode({ output: value, ...beside }) };
 };
 

@@ -1,13 +1,17 @@
 import type { Registry } from '../actors/registry.ts';
-import type { Json } from '../events/json.ts';
+import { isJsonObject, type Json } from '../events/json.ts';
 import { boardMachine } from '../machines/board-machine.ts';
 import type { StoriesInput } from '../machines/board-state.ts';
+import { ancestorsOf } from '../machines/coordinator-checks.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { repeatMachine } from '../machines/repeat-loop.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { LOOK_AGENT, WRITE_AGENT } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
+import { treeMachine } from '../machines/tree-machine.ts';
+import { shapeOf } from '../machines/tree-plan.ts';
+import type { TreeRunInput } from '../machines/tree-state.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
@@ -140,6 +144,8 @@ const outcomesOf = (
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
   if (registered?.machine === boardMachine && registered.options.prepare)
     return storyOutcomes(registered.options.prepare(input) as StoriesInput); // A board prepares nothing else.
+  if (registered?.machine === treeMachine && registered.options.prepare)
+    return outcomesInTree(registered.options.prepare(input) as TreeRunInput); // A tree run prepares nothing else.
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
   const plans = plansOf(plan);
@@ -163,6 +169,35 @@ const storyOutcomes =
     if (agent === WRITE_AGENT) return WRITES;
     return reviewers.includes(agent) ? [...REVIEWS, FAILS] : [{ name: 'works', output: 'work' }, FAILS];
   };
+
+/** What a planner may plan is beyond all counting: then whoever wants to know says what it may do. */
+const outcomesInTree = ({ nodes }: TreeRunInput): Exploration['outcomes'] => {
+  if (nodes.some(({ plans }) => plans)) return () => [];
+  const tree = shapeOf(nodes);
+  const above = (id: string) => ancestorsOf(tree, id).find((each) => tree[each]?.works === true);
+  const reports: AgentOutcome = {
+    name: 'asks the node above for a fix',
+    output: { passed: false },
+    feedback: ({ input }) => {
+      const { node = '' } = (isJsonObject(input) ? input : {}) as { readonly node?: string };
+      return [
+        {
+          from_node: node,
+          to_node: above(node) ?? '',
+          feedback_type: 'FIX_REQUEST',
+          message: 'not good',
+          suggested_fix: 'mend it',
+          priority: 'high',
+        },
+      ];
+    },
+  };
+  return (agent) => [
+    { name: 'makes something new', output: ({ nth }) => freshArtifact(nth) },
+    ...(nodes.some((node) => node.agent === agent && above(node.id) !== undefined) ? [reports] : []),
+    FAILS,
+  ];
+};
 
 /** With those that are run as its steps. */
 const plansOf = (plan: Plan): readonly Plan[] => [

@@ -561,7 +561,7 @@ describe('bad input', () => {
         a: () => 1,
         b: ({ failure, attempt }) => {
           failures.push(failure);
-          return attempt === 1 ? answer(null, { feedback: [{ type: 'x' } as never] }) : 2;
+          return attempt === 1 ? answer(null, { feedback: [{ type: 'x' }] }) : 2;
         },
       },
     });
