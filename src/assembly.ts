@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs';
 import type { AnyStateMachine } from 'xstate';
-import { type Agent, agentOfCreator } from './actors/agent.ts';
+import { type Agent, agent, agentOfCreator } from './actors/agent.ts';
 import type { BranchParts } from './actors/branch-parts.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
@@ -285,7 +285,7 @@ export class Assembly {
 
   #createExecutors(): Executors {
     const { agents, registry, door, log, branch } = this.parts;
-    const find = createAgentFinder({ ...agents, ...ownAgents() }, registry);
+    const find = createAgentFinder({ ...agents, ...(branch ? NO_FILES : ownAgents()) }, registry);
     return createExecutors({
       clock: this.clock,
       door,
@@ -359,6 +359,12 @@ const ownAgents = (): Agents => {
   const { look, write } = storyFileAgents();
   return { [LOOK_AGENT]: look, [WRITE_AGENT]: write };
 };
+
+/** What would have been must not change what is. */
+const notHere = agent(() => {
+  throw new Error('A branch does not touch the files of stories.');
+});
+const NO_FILES: Agents = { [LOOK_AGENT]: notHere, [WRITE_AGENT]: notHere };
 
 /** The host's agent of that name, else the function that the machine's author wrote under `actors`. */
 const createAgentFinder = (agents: Agents, registry: Registry) => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assign, emit, setup } from 'xstate';
@@ -10,6 +10,7 @@ import {
   planRun,
   type Runtime,
   repeatLoop,
+  storyLoop,
   type WhatIfOptions,
   workflow,
 } from '../../src/index.ts';
@@ -580,4 +581,38 @@ describe('what a branch can change', () => {
     await statesOf(second);
     await second.close();
   });
+});
+
+it('X10, R6: a branch of a run with stories leaves their files as they are', async () => {
+  const file = temporaryFile();
+  const story = `${file}.md`;
+  writeFileSync(story, '---\nid: csv\ntitle: Export as CSV\n---\n\nPeople want their data.\n');
+  const loop = storyLoop('stories', { mode: 'auto' });
+  const runtime = await open({
+    file,
+    workflows: [loop],
+    agents: {
+      research: () => ({}),
+      plan: () => ({}),
+      implement: () => ({}),
+      review: () => ({ decision: 'approved', passed: true, issues: [], feedback: '' }),
+      'create-pr': () => ({}),
+    },
+  });
+  const run = await runtime.start('stories', { stories: [story] }, { id: 'r' });
+  expect((await run.result()).verdict).toBe('verified');
+  const before = readFileSync(story, 'utf8');
+  const answered = await runtime.audit({ run: 'r', types: ['lw.call.done'], limit: 1_000 });
+  const review = answered.find(({ actor }) => actor.endsWith('/agent:review'));
+  const output = {
+    decision: 'rejected',
+    passed: false,
+    issues: [{ severity: 'critical', category: 'logic', description: 'no' }],
+  };
+  const branch = await runtime.whatIf('r', {
+    answers: [{ at: review?.position ?? 0, output }],
+    calls: 'make',
+  });
+  await branch.close();
+  expect(readFileSync(story, 'utf8')).toBe(before);
 });
