@@ -613,6 +613,7 @@ it('X10, R6: a branch of a run with stories leaves their files as they are', asy
     answers: [{ at: review?.position ?? 0, output }],
     calls: 'make',
   });
+  await branch.run?.settled();
   await branch.close();
   expect(readFileSync(story, 'utf8')).toBe(before);
 });
