@@ -21,7 +21,7 @@ import { holdLoops, noteGap } from './run-loops.ts';
 import { CONTEXT_ID, chain, type RunMessage, toLoop } from './run-messages.ts';
 import { finals, outputOf, type RunOutput } from './run-output.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
-import { isClosed, isIdle, placeOf, recorded, waitsForPersons } from './run-replies.ts';
+import { isClosed, isIdle, placeOf, recorded, waitsForDecision, waitsForPersons } from './run-replies.ts';
 import { type NestedEnd, recordCheck, rerun } from './run-rules.ts';
 import { isComplete, isFinished, nestedRuns, openRequests, type RunState } from './run-state.ts';
 
@@ -174,7 +174,8 @@ const setupRun = setup({
     isClosedWithDebt: ({ context }) => isClosed(context) && context.debt.length > 0,
     isClosed: ({ context }) => isClosed(context),
     isUnpaused: ({ context }) => context.pauseReasons.length === 0,
-    waitsNoMore: ({ context }) => !waitsForPersons(context),
+    waitsForDecision: ({ context }) => waitsForDecision(context),
+    waitsNoMore: ({ context }) => !waitsForDecision(context),
     /** Whoever sends it from outside may leave it out, and then nobody could take it back. */
     hasText: ({ event }) =>
       event.type === 'run.pause' && typeof event.reason === 'string' && !isReasonOfLoop(event.reason),
@@ -288,7 +289,7 @@ export const runMachine = setupRun.createMachine({
       on: notes,
       always: [
         { guard: 'isUnpaused', target: 'working' },
-        { guard: 'waitsForPersons', target: 'escalated' },
+        { guard: 'waitsForDecision', target: 'escalated' },
       ],
     },
     /** Paused, and nothing goes on before a person has said something. */

@@ -37,14 +37,21 @@ export const isClosed = ({ loops }: RunState): boolean => Object.values(loops).e
 const isHeldUp = ({ status, isWaiting, phase }: LoopState): boolean =>
   status === 'escalated' || isWaiting || phase !== 'deciding';
 
+/**
+ * Whether a paused run goes on only when a person has said something about its feedback. Calls that were under way may still come
+ * in, or are held by the pause themselves.
+ */
+export const waitsForDecision = ({ loops }: RunState): boolean => {
+  const open = openLoops(loops);
+  return open.some(({ status, isWaiting }) => status === 'escalated' || isWaiting) && open.every(isHeldUp);
+};
+
 /** All that is open is open with persons. */
 export const waitsForPersons = (state: RunState): boolean => {
   const requests = openRequests(state);
-  const loops = openLoops(state.loops);
-  const isAsked = loops.some(({ status, isWaiting }) => status === 'escalated' || isWaiting);
   return (
-    (requests.length > 0 || isAsked) &&
-    loops.every(isHeldUp) &&
+    (requests.length > 0 || waitsForDecision(state)) &&
+    openLoops(state.loops).every(isHeldUp) &&
     requests.every(({ step, role, isNested }) =>
       isNested ? state.waiting.includes(step) : state.roles[role]?.person != null,
     )
