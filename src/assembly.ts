@@ -31,6 +31,7 @@ import { contextView } from './projections/context-view.ts';
 import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
 import { feedbackIndex, feedbackLoops } from './projections/feedback-loops.ts';
 import { openQuestions } from './projections/open-questions.ts';
+import { phaseTelemetry } from './projections/phase-telemetry.ts';
 import type { Projection } from './projections/projection.ts';
 import { runSummary } from './projections/run-summary.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
@@ -67,6 +68,7 @@ const SHIPPED: readonly Projection[] = [
   tightProgress,
   feedbackLoops,
   feedbackIndex,
+  phaseTelemetry,
 ];
 
 export class Assembly {

@@ -169,7 +169,7 @@ export const checkedExpiry = (onExpiry: string): 'cancel' | 'stop' => {
   });
 };
 
-const settingsOf = (
+export const settingsOf = (
   plan: Plan,
   roles: Readonly<Record<string, RoleOptions>>,
   persons: Readonly<Record<string, PersonOptions>>,
