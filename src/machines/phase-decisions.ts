@@ -75,6 +75,8 @@ export interface Reclassification {
   readonly issue: string;
   readonly phases: readonly string[];
   readonly note: string | null;
+  /** Who says so: the fact keeps it. */
+  readonly by?: string | null;
 }
 
 /** The defect that is meant: in the last correction that has it. */
@@ -122,6 +124,7 @@ export const reclassify = (state: PhaseState, said: Reclassification): PhaseOutc
     from: defect.phases,
     phases: read.phases,
     note: said.note ?? null,
+    by: said.by ?? null,
   };
   // What a limit holds back goes where it belongs once it goes; what is over is only put right in the record.
   const isUnderWay = correction.outcome === null && state.held !== correction.id;

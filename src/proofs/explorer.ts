@@ -8,12 +8,14 @@ import type { OpenCall, Verdict } from '../events/turn.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt } from '../machines/agent-work.ts';
+import { phaseMachine } from '../machines/phase-machine.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import type { EarlierResult } from '../machines/run-state.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { ExploredSystem } from './explored-system.ts';
 import { type Edge, longestFrom } from './graph.ts';
 import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
+import { reducePhases } from './reduce-phase.ts';
 import { reduceTight } from './reduce-tight.ts';
 
 /** One thing that an agent may do with a call. */
@@ -21,7 +23,8 @@ export interface AgentOutcome {
   readonly name: string;
   /** What it answers; a function can give another answer for each call of the way, or the one of before. */
   readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
-  readonly issues?: Json;
+  /** Beside the output; a function can give other ones for each call of the way. */
+  readonly issues?: Json | ((call: { readonly nth: number }) => Json);
   readonly feedback?: Json;
   /** It throws, hangs or answers garbage: the attempt fails. */
   readonly fails?: boolean;
@@ -66,6 +69,7 @@ export interface Proof {
 const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [runMachine, reduceRun],
   [tightMachine, reduceTight],
+  [phaseMachine, reducePhases],
 ]);
 
 const STATES_MAX = 20_000;
@@ -302,7 +306,11 @@ const outcomeOf = (
   if (fails) return { failure: { name: 'Explored', message: name } };
   const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
   if (call.machine !== AGENT) return { output: encode(value) };
-  const beside = { ...(issues !== undefined && { issues }), ...(feedback !== undefined && { feedback }) };
+  const found = typeof issues === 'function' ? issues({ nth }) : issues;
+  const beside = {
+    ...(found !== undefined && { issues: found }),
+    ...(feedback !== undefined && { feedback }),
+  };
   return { output: encode({ output: value, ...beside }) };
 };
 

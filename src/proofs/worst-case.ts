@@ -1,10 +1,13 @@
 import type { Registry } from '../actors/registry.ts';
 import type { Json } from '../events/json.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
+import { phaseMachine } from '../machines/phase-machine.ts';
+import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { repeatMachine } from '../machines/repeat-loop.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
+import { ASSUMED, isCoarse, outcomesOfPhases, withExploredShapes } from './explore-phases.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 
@@ -79,10 +82,13 @@ export const worstCase = async (
   const own = given.outcomes ?? outcomesOf(registry, given);
   const outcomes: Exploration['outcomes'] = (agent, input) =>
     isFeedbackRequest(input) ? deciderOf(input) : own(agent, input);
-  const proof = await explore(registry, { ...given, outcomes });
+  const phases = given.outcomes ? undefined : phasesOf(registry, given);
+  const explored = phases ? withExploredShapes(registry, given.workflow, phases) : registry;
+  const proof = await explore(explored, { ...given, outcomes });
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
-  return { ...proof, text: `${inWords(proof, cap)}${mayTalk ? WITHOUT_FEEDBACK : ''}` };
+  const assumed = mayTalk ? WITHOUT_FEEDBACK : phases && isCoarse(phases) ? ASSUMED : '';
+  return { ...proof, text: `${inWords(proof, cap)}${assumed}` };
 };
 
 /** What the agents of the package's own loops may do. */
@@ -93,6 +99,8 @@ const outcomesOf = (
   const registered = registry.newest(workflow)?.workflow;
   if (registered?.machine === repeatMachine) return () => DEVELOPER;
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
+  const phases = phasesOf(registry, { workflow, input });
+  if (phases) return outcomesOfPhases(phases, WORKER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
   const plans = plansOf(plan);
@@ -107,6 +115,16 @@ const outcomesOf = (
     ...(reviewers.has(agent) ? REVIEWER : []),
     ...(remarking.has(agent) ? [REMARKS] : []),
   ];
+};
+
+/** What a phase run is started with, if it is one. */
+const phasesOf = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): PhaseRunInput | undefined => {
+  const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine !== phaseMachine) return undefined;
+  return registered.options.prepare?.(input) as PhaseRunInput | undefined; // A phase run prepares nothing else.
 };
 
 /** With those that are run as its steps. */
