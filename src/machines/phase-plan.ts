@@ -2,6 +2,7 @@ import { RuntimeError } from '../errors.ts';
 import type { PureFunction } from '../events/delivery.ts';
 import type { Json } from '../events/json.ts';
 import type { StandardSchema } from '../events/standard-schema.ts';
+import { wordOf } from './phase-names.ts';
 import { asFunction, isAsynchronous } from './phase-shapes.ts';
 import { before, fixPlan, type GateRule, type GivenStep, needsOf, type Plan } from './plan.ts';
 
@@ -86,7 +87,10 @@ export const fixPhases = (
   const byId = new Map(given.map((phase) => [phase.id, phase]));
   const inOrder = plain.steps.flatMap(({ id }) => byId.get(id) ?? []);
   const recents = new Map(inOrder.map(({ id }) => [id, recentOf(plain, inOrder, id)]));
-  const problems = inOrder.flatMap((phase) => problemsOf(phase, { byId, own, recents }));
+  const problems = [
+    ...namesakes(inOrder),
+    ...inOrder.flatMap((phase) => problemsOf(phase, { byId, own, recents })),
+  ];
   if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
   const functions: Record<string, PureFunction> = { ...own };
   const nameOf = (shape: Shape, name: string): string => {
@@ -145,6 +149,13 @@ const recentOf = (plan: Plan, phases: readonly GivenPhase[], id: string): string
   const earlier = step ? before(plan, step) : new Set<string>();
   return phases.findLast((phase) => kindOf(phase) === 'work' && earlier.has(phase.id))?.id ?? null;
 };
+
+/** Reviewers write names as they like: two that are the same to them would be one. */
+const namesakes = (phases: readonly GivenPhase[]): readonly string[] =>
+  phases.flatMap(({ id }, index) => {
+    const other = phases.slice(0, index).find((phase) => wordOf(phase.id) === wordOf(id));
+    return other ? [`the phases "${other.id}" and "${id}" have the same name to a reviewer`] : [];
+  });
 
 interface Surroundings {
   readonly byId: ReadonlyMap<string, GivenPhase>;

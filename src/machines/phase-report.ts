@@ -2,6 +2,7 @@ import { isBlobRef } from '../events/blob.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { freely, judge } from './gates.ts';
 import { type Issue, readIssues, standing } from './issues.ts';
+import { wordOf } from './phase-names.ts';
 import { type Defect, isReview, type PhaseState, phaseOf, stepNamed } from './phase-state.ts';
 import { before, type Step } from './plan.ts';
 import { type StepAnswer, stepOf } from './run-state.ts';
@@ -21,27 +22,21 @@ export interface Report {
   readonly remarks: readonly Json[];
 }
 
-const ASSESSMENTS: Readonly<Record<string, Assessment>> = {
-  pass: 'pass',
-  passed: 'pass',
-  approve: 'pass',
-  approved: 'pass',
-  fail: 'fail',
-  failed: 'fail',
-  reject: 'fail',
-  rejected: 'fail',
-  'needs-improvement': 'needs_improvement',
-};
+const ASSESSMENTS: ReadonlyMap<string, Assessment> = new Map([
+  ['pass', 'pass'],
+  ['passed', 'pass'],
+  ['approve', 'pass'],
+  ['approved', 'pass'],
+  ['fail', 'fail'],
+  ['failed', 'fail'],
+  ['reject', 'fail'],
+  ['rejected', 'fail'],
+  ['needs-improvement', 'needs_improvement'],
+]);
 
 /** Words of people and agents for a phase that they do not know. */
 const UNKNOWN = ['', 'unknown', 'uncertain', 'unsure'];
 const BOTH: readonly string[] = ['planning', 'design'];
-
-const wordOf = (text: string): string =>
-  text
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[\s_-]+/g, '-');
 
 /** The phases that an issue of a phase may be about: those before it. A review may also have to mend itself. */
 export const phasesBefore = (state: Pick<PhaseState, 'plan' | 'phases'>, id: string): readonly string[] => {
@@ -189,7 +184,7 @@ const readReview = ({ output: given, issues: beside }: StepAnswer): Said | { rea
   const { assessment, overallAssessment, overall_assessment: overall, passed, decision, option } = review;
   const word =
     assessment ?? overallAssessment ?? overall ?? (typeof output === 'string' ? output : undefined);
-  const meant = typeof word === 'string' ? ASSESSMENTS[wordOf(word)] : undefined;
+  const meant = typeof word === 'string' ? ASSESSMENTS.get(wordOf(word)) : undefined;
   if (word !== undefined && word !== null && meant === undefined)
     return {
       problem: `gives the assessment ${JSON.stringify(word).slice(0, 100)}, which is none of pass, fail and needs improvement`,

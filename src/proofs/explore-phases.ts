@@ -46,7 +46,7 @@ export const outcomesOfPhases = (
 
 const WRONG: AgentOutcome = {
   name: 'makes something of the wrong shape',
-  output: ({ nth }) => ({ ...(freshArtifact(nth) as object), [MISSHAPEN]: nth }) as Json,
+  output: ({ nth }) => ({ ...(freshArtifact(nth) as object), [MISSHAPEN]: nth }),
 };
 
 const found = (phase: string, nth: number): Json => ({
@@ -95,19 +95,19 @@ export const withExploredShapes = (registry: Registry, name: string, { phases }:
   const explored: Readonly<Record<string, PureFunction>> = Object.fromEntries(
     names.map((each) => [each, shape]),
   );
-  const changed = <Found extends ReturnType<Registry['newest']>>(found: Found): Found =>
-    found && found.name === name
+  const changed = <Known extends ReturnType<Registry['newest']>>(known: Known): Known =>
+    known && known.name === name
       ? {
-          ...found,
+          ...known,
           workflow: {
-            ...found.workflow,
+            ...known.workflow,
             options: {
-              ...found.workflow.options,
-              functions: { ...found.workflow.options.functions, ...explored },
+              ...known.workflow.options,
+              functions: { ...known.workflow.options.functions, ...explored },
             },
           },
         }
-      : found;
+      : known;
   return {
     ...registry,
     find: (other, version) => changed(registry.find(other, version)),

@@ -140,3 +140,12 @@ it.each([
 ])('B14, B15: %s (%s): who did what, and because of what', (_, example, expected) => {
   expect(linesOf(runExample(example))).toEqual(expected);
 });
+
+it('P13: a missing authentication is planned and designed once more, and nothing else runs again', () => {
+  expect(runExample('missing-authentication').trimEnd().split('\n')).toEqual([
+    'verified: planning, design, design-review, planning, design, design-review, code, code-review, test, postmortem',
+    'Missing authentication requirement: injected in planning, detected in design-review',
+    'corrected by 1 planning + 1 design, +$0.05, +25 s',
+    '2 corrections in 7 phases',
+  ]);
+});

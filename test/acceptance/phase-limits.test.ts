@@ -86,7 +86,7 @@ describe('limits of phase runs', () => {
     expect(question?.text).toBe(
       '"No login at line 2" goes back from "design-review" to "planning" once more.',
     );
-    expect((question?.details as { defects: unknown[] }).defects).toHaveLength(2);
+    expect(question?.details).toMatchObject({ defects: [{ injected: 'planning' }, { injected: 'design' }] });
     await decide(played, 'cancel');
     const { facts } = await readBack(played);
     expect(facts('run.halted')).toMatchObject([{ verdict: 'stalled', met: { limit: 'rounds', used: 1 } }]);
@@ -187,7 +187,7 @@ describe('limits of phase runs', () => {
               : { again: id, of: input.inputs };
           },
         ]),
-      ) as never,
+      ),
     });
     const run = await second.run('r');
     await run.resume('lunch');

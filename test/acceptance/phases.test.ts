@@ -10,7 +10,7 @@ import {
   type Workflow,
 } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
-import { decide, fail, failing, play, readBack } from '../support/phases.ts';
+import { decide, fail, failing, foundIn, play, readBack, toldIn } from '../support/phases.ts';
 import { open, refusal } from '../support/runtimes.ts';
 
 const delivery = phaseRun('delivery') as Workflow;
@@ -89,8 +89,8 @@ describe('issues and reports', () => {
     const { result, facts } = await readBack(played);
     expect(result.verdict).toBe('verified');
     expect(played.calls.slice(0, 6)).toEqual(['planning', 'design', 'security', 'speed', 'security', 'code']);
-    const [told] = played.requests['security']?.[1]?.feedback as { issues: { description: string }[] }[];
-    expect(told?.issues[0]?.description).toContain(problem);
+    const [told] = toldIn(played, 'security', 2);
+    expect(told?.description).toContain(problem);
     expect(facts('correction.opened')).toMatchObject([
       { finding: 'report', detected: 'design-review', failed: 1 },
     ]);
@@ -223,19 +223,15 @@ describe('routing', () => {
       },
     });
     await begun;
-    const [defect] = (await played.runtime.audit({ run: 'r', types: ['correction.opened'] }))[0]?.data[
-      'defects'
-    ] as {
-      id: string;
-    }[];
+    const [defect] = await foundIn(played);
     await played.run.send(
       {
         type: 'issue.reclassify',
-        issue: defect?.id,
+        issue: defect?.id ?? '',
         phases: ['planning'],
         note: 'never planned',
         by: 'ada',
-      } as never,
+      },
       { by: 'ada' },
     );
     const { result, facts, telemetry } = await readBack(played);
@@ -261,7 +257,7 @@ describe('routing', () => {
       issue: 'S1',
       phases: ['Planning'],
       note: null,
-    } as never);
+    });
     await decide(played, 'continue');
     const { result, facts } = await readBack(played);
     expect(result.verdict).toBe('verified');
@@ -278,10 +274,10 @@ describe('routing', () => {
       { issue: 'design-review-1-1', phases: ['code'] },
       { issue: 'design-review-1-1', phases: ['nowhere'] },
       { issue: 'design-review-1-1', phases: [] },
-      { issue: 'design-review-1-1', phases: 'x' },
+      { issue: 'design-review-1-1', phases: 'x' as never },
       { issue: 'nobody', phases: ['planning'] },
     ])
-      await played.run.send({ type: 'issue.reclassify', note: null, ...message } as never);
+      await played.run.send({ type: 'issue.reclassify', note: null, ...message });
     await decide(played, 'continue');
     const { facts } = await readBack(played);
     expect(facts('issue.reclassified')).toEqual([]);
@@ -294,10 +290,7 @@ describe('routing', () => {
         nth === 1 ? fail(['no index', 'design'], ['no login', 'planning'], ['no export', 'Both']) : 'PASS',
     });
     const { facts, result, telemetry } = await readBack(played);
-    const words = (role: string) =>
-      (played.requests[role]?.[1]?.feedback[0] as { issues: { description: string }[] }).issues.map(
-        ({ description }) => description,
-      );
+    const words = (role: string) => toldIn(played, role, 2).map(({ description }) => description);
     // The original dropped what was found wrong with the design as soon as the plan had an issue too.
     expect(words('planning')).toEqual(['no login', 'no export']);
     expect(words('design')).toEqual(['no index', 'no export']);
@@ -333,15 +326,9 @@ describe('routing', () => {
     });
     const { telemetry } = await readBack(played);
     expect(played.calls.filter((role) => role === 'planning')).toHaveLength(2);
-    const [told] = played.requests['planning']?.[1]?.feedback as {
-      issues: { description: string; foundBy: string[] }[];
-    }[];
+    const told = toldIn(played, 'planning', 2);
     // What both have found is one.
-    expect(told?.issues.map(({ foundBy }) => foundBy)).toEqual([
-      ['security', 'speed'],
-      ['security'],
-      ['speed'],
-    ]);
+    expect(told.map(({ foundBy }) => foundBy)).toEqual([['security', 'speed'], ['security'], ['speed']]);
     expect(telemetry.metrics.correctionsByPhase).toEqual({ planning: 1, design: 1 });
   });
 
@@ -461,9 +448,7 @@ describe('pipelines', () => {
         { id: 'c2', detected: 'test', attempts: { code: 1 }, reviews: { runs: 2 }, outcome: 'verified' },
       ],
     });
-    expect((asked?.input.history as { corrections: unknown }).corrections).toEqual(
-      result.output?.corrections,
-    );
+    expect(asked?.input.history).toHaveProperty('corrections', result.output?.corrections);
     expect(played.requests['test']?.[0]?.input.history).toBeUndefined();
   });
 
@@ -615,9 +600,9 @@ describe('shapes', () => {
     const runtime = await open<Workflow>({
       file: temporaryFile(),
       workflows: [declared],
-      agents: {} as never,
+      agents: {},
     });
-    const refused = await refusal(runtime.start('delivery', 'another' as never), 'BAD_OPTION');
+    const refused = await refusal(runtime.start('delivery', 'another'), 'BAD_OPTION');
     expect(refused.message).toContain('not the task');
     const throwing = phaseRun('delivery', {
       onLimit: 'stop',

@@ -2,6 +2,8 @@ import { expect } from 'vitest';
 import type { RunInput } from '../../src/index.ts';
 import {
   type AgentRequest,
+  type Correction,
+  type PhaseEvent,
   type PhaseInput,
   type PhaseRunOutput,
   type PhaseTelemetry,
@@ -20,8 +22,8 @@ export type Request = AgentRequest<PhaseInput>;
 export type Work = (request: Request, nth: number) => unknown;
 
 export interface Played {
-  readonly runtime: Runtime<Workflow>;
-  readonly run: Run;
+  readonly runtime: Runtime;
+  readonly run: Run<PhaseEvent>;
   readonly file: string;
   /** Who was called, in this order. */
   readonly calls: readonly string[];
@@ -29,8 +31,10 @@ export interface Played {
   readonly workflow: Workflow;
 }
 
-const stepsOf = (workflow: Workflow, task: unknown) =>
-  (workflow.options.prepare?.(task) as unknown as RunInput).plan.steps;
+const stepsOf = ({ options }: Workflow, task: unknown): RunInput['plan']['steps'] => {
+  const prepared = options.prepare?.(task) as unknown as RunInput | undefined; // A phase run has a plan as well.
+  return prepared?.plan.steps ?? [];
+};
 
 /** Makes something new each time. */
 const makeNew: Work = ({ input }, nth) => ({ made: `${input.phase} ${nth}` });
@@ -61,10 +65,10 @@ export const play = async (
   const runtime = await open<Workflow>({
     file,
     workflows: [workflow],
-    agents: Object.fromEntries(agents) as never,
+    agents: Object.fromEntries(agents),
     ...(clock && { clock }),
   });
-  const run = (await runtime.start(workflow.name, task as never, { id: 'r' })) as unknown as Run;
+  const run = (await runtime.start(workflow.name, task, { id: 'r' })) as unknown as Run<PhaseEvent>;
   return { runtime, run, file, calls, requests, workflow };
 };
 
@@ -79,11 +83,11 @@ export interface ReadBack {
 export const readBack = async ({ runtime, run, file, workflow }: Played): Promise<ReadBack> => {
   await run.result();
   await runtime.close();
-  const second = await open<Workflow>({ file, workflows: [workflow], agents: {} as never, idle: true });
+  const second = await open<Workflow>({ file, workflows: [workflow], agents: {}, idle: true });
   const again = await second.run('r');
   const result = (await again.result()) as unknown as RunResult<PhaseRunOutput>;
   const events = await second.audit({ run: 'r', limit: 100_000 });
-  const telemetry = (await second.read(phaseTelemetry.name as never, 'r')) as unknown as PhaseTelemetry;
+  const telemetry = await second.read(phaseTelemetry, 'r');
   const { log, replay } = await second.verify();
   expect([log.problem, replay.problem]).toEqual([undefined, undefined]);
   await second.close();
@@ -101,7 +105,7 @@ export const decide = async (
   await run.settled();
   const questions = await runtime.questions();
   expect(questions).toHaveLength(1);
-  await runtime.answer(questions[0]?.id ?? '', option, details as never);
+  await runtime.answer(questions[0]?.id ?? '', option, details);
 };
 
 /** A report with issues: described, and of which phases. */
@@ -139,3 +143,20 @@ export const failing =
   (times: number, phases: unknown): Work =>
   (_, nth) =>
     nth <= times ? fail([`${WORDS[nth]} is missing`, phases]) : 'PASS';
+
+interface Told {
+  readonly description: string;
+  readonly foundBy: readonly string[];
+}
+
+/** The issues that an agent was told of in its nth call. */
+export const toldIn = ({ requests }: Played, role: string, nth: number): readonly Told[] =>
+  (requests[role]?.[nth - 1]?.feedback ?? []).flatMap(
+    (each) => (each as unknown as { issues: readonly Told[] }).issues,
+  );
+
+/** What has been found so far. */
+export const foundIn = async ({ runtime }: Played): Promise<Correction['defects']> => {
+  const opened = await runtime.audit({ run: 'r', types: ['correction.opened'] });
+  return opened.flatMap(({ data }) => data['defects'] as unknown as Correction['defects']);
+};
