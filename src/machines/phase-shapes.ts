@@ -13,7 +13,10 @@ export const asFunction =
 export const isAsynchronous = (schema: StandardSchema): boolean => {
   try {
     const result = schema['~standard'].validate(undefined);
-    return 'then' in result;
+    if (!('then' in result)) return false;
+    // Nobody waits for it: should it be rejected, that must not end the process.
+    void result.then(undefined, () => undefined);
+    return true;
   } catch {
     return false;
   }

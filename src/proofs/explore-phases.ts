@@ -11,7 +11,7 @@ const FAILS: AgentOutcome = { name: 'fails', fails: true };
 const MISSHAPEN = '$misshapen';
 
 /** So many phases can be explored with all that their agents may do. */
-const PHASES_MAX = 4;
+const PHASES_MAX = 3;
 
 /** What is left out for a longer pipeline: it has more states than anybody would wait for. */
 export const ASSUMED =

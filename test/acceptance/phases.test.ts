@@ -622,7 +622,11 @@ describe('shapes', () => {
 });
 
 const lazy: StandardSchema = {
-  '~standard': { version: 1, vendor: 'test', validate: async (value) => ({ value }) },
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: () => Promise.reject(new Error('too late')),
+  },
 };
 
 /** The usual pipeline, whose design review may fail once. */
