@@ -19,7 +19,6 @@ export type { CommandOutcome } from './actors/inbox-drain.ts';
 export type { AnswerOptions } from './actors/questions.ts';
 export type { ReplayReport } from './actors/replay.ts';
 export type { ActorState, Run, RunContext, RunResult, SendOptions } from './actors/run-handle.ts';
-export type { StandardSchema } from './actors/standard-schema.ts';
 export type { AuditFilter } from './audit/audit-filter.ts';
 export type { AuditEntry, AuditTrail, ContextChanged, DecidedBy } from './audit/audit-trail.ts';
 export type { CompareOptions, Comparison, ComparisonKind } from './audit/compare.ts';
@@ -46,6 +45,7 @@ export type {
 export type { Failure, Json, JsonObject } from './events/json.ts';
 export { createRedactor, type Redactor, type SecretOptions } from './events/redact.ts';
 export type { Severity } from './events/severity.ts';
+export type { StandardSchema } from './events/standard-schema.ts';
 export type { FeedbackItem, FeedbackKind, FeedbackText, Priority } from './events/tree-feedback.ts';
 export {
   type FeedbackRow,
@@ -72,6 +72,12 @@ export { type FeedbackRequest, isFeedbackRequest, type TargetAnswer } from './ma
 export type { Gap, GapRule } from './machines/gap.ts';
 export { fingerprint, type Issue, type IssueRecord } from './machines/issues.ts';
 export { type GivenLimits, LIMITS, type LimitName, type Limits, type MetLimit } from './machines/limits.ts';
+export type { Reclassification } from './machines/phase-decisions.ts';
+export { GUIDELINE } from './machines/phase-guideline.ts';
+export type { PhaseEvent, PhaseRunOutput } from './machines/phase-machine.ts';
+export { type GivenPhase, type PhaseKind, PIPELINE, type Shape } from './machines/phase-plan.ts';
+export { type PhaseInput, type PhaseRun, type PhaseRunOptions, phaseRun } from './machines/phase-run.ts';
+export type { Correction, Defect } from './machines/phase-state.ts';
 export type { Gate, GateRule, GivenStep, Plan } from './machines/plan.ts';
 export {
   type Decision,
@@ -154,6 +160,13 @@ export {
   feedbackLoops,
 } from './projections/feedback-loops.ts';
 export { type OpenQuestion, openQuestions } from './projections/open-questions.ts';
+export type { PhaseMetrics, PhaseYield } from './projections/phase-metrics.ts';
+export {
+  type PhaseTelemetry,
+  phaseTelemetry,
+  type TelemetryCorrection,
+  type TelemetryDefect,
+} from './projections/phase-telemetry.ts';
 export type { Projection } from './projections/projection.ts';
 export { projection } from './projections/projection.ts';
 export { runSummary } from './projections/run-summary.ts';

@@ -6,11 +6,11 @@ import { canonicalJson, type Encoded } from '../events/encode.ts';
 import { failureOf } from '../events/failure.ts';
 import { problemsOfReport } from '../events/feedback.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
+import { checkAgainst, type StandardSchema } from '../events/standard-schema.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt, Envelope } from '../machines/agent-work.ts';
 import type { Agent, AgentRequest } from './agent.ts';
-import { checkAgainst, type StandardSchema } from './standard-schema.ts';
 
 type WorkFields = Pick<AgentRequest<never>, 'input' | 'feedback' | 'history' | 'context' | 'failure'>;
 
@@ -46,14 +46,18 @@ export const answerOf = async (call: OpenCall, agent: Agent, returned: unknown):
   return checked.value;
 };
 
-/** An agent that waits for others has no output yet that could fit its schema. */
+/** An agent that waits for others, or has found faults in what it was given, has no output yet that could fit its schema. */
 const checkedAnswer = async (
-  { output, feedback }: { readonly output: unknown; readonly feedback?: unknown },
+  {
+    output,
+    feedback,
+    issues = [],
+  }: { readonly output: unknown; readonly feedback?: unknown; readonly issues?: readonly unknown[] },
   schema: StandardSchema | undefined,
 ): ReturnType<typeof checkAgainst> => {
   const problems = problemsOfReport(feedback);
   if (problems.length > 0) return { problem: problems.join('; ') };
-  const isReport = output === null && feedback !== undefined;
+  const isReport = output === null && (feedback !== undefined || issues.length > 0);
   return schema && !isReport ? check(schema, output) : { value: output };
 };
 

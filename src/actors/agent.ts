@@ -1,10 +1,10 @@
 import { RuntimeError } from '../errors.ts';
 import type { Json } from '../events/json.ts';
+import { isStandardSchema, type StandardSchema } from '../events/standard-schema.ts';
 import type { PromiseCreator } from './actor-logic.ts';
 import type { CallLink, LINK } from './call-link.ts';
 import { commandFunction } from './command-agent.ts';
 import { type CommandOptions, checkedCommand } from './command-options.ts';
-import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
 
 /** What an agent is given with each call. */
 export interface AgentRequest<Input> {

@@ -19,7 +19,7 @@ export interface Judgement {
 
 /** Judges the answers of a gate's reviewers by its rule. */
 export const judge = (
-  { gate }: Step,
+  { gate }: Pick<Step, 'gate'>,
   { answers }: Pick<StepRecord, 'answers'>,
   registry: IssueRegistry,
 ): Judgement => {
@@ -84,7 +84,7 @@ const reviewOf = ({ output: given, issues: beside }: StepAnswer, registry: Issue
 };
 
 /** What a person says without choosing an option is the review itself. */
-const freely = (output: Json): Json =>
+export const freely = (output: Json): Json =>
   isJsonObject(output) && output['option'] === null && 'value' in output ? (output['value'] ?? null) : output;
 
 const saidOf = (output: Json, { passed, decision, option }: JsonObject): boolean | undefined => {

@@ -182,7 +182,7 @@ export const checkedExpiry = (onExpiry: string): 'cancel' | 'stop' => {
   });
 };
 
-const settingsOf = (
+export const settingsOf = (
   plan: Plan,
   roles: Readonly<Record<string, RoleOptions>>,
   persons: Readonly<Record<string, PersonOptions>>,

@@ -38,7 +38,7 @@ export const dispatch = (state: RunState): Outcome => {
 };
 
 /** What its last result was made with and those before were not: all that was said is there once. */
-const heededLast = ({ feedback, heeded, history }: StepRecord) =>
+export const heededLast = ({ feedback, heeded, history }: StepRecord) =>
   feedback.slice(
     history.reduce((count, earlier) => count + earlier.feedback.length, 0),
     heeded,
@@ -97,7 +97,7 @@ const startNested = (state: RunState, step: Step, { workflow, input }: NestedRun
   });
 };
 
-const startAgent = ({ roles }: RunState, role: string): RunMessage =>
+export const startAgent = ({ roles }: Pick<RunState, 'roles'>, role: string): RunMessage =>
   startActor({ id: agentId(role), machine: AGENT, input: roles[role] as unknown as Json });
 
 /** The request to an agent, once what it may know of the context is at hand. */

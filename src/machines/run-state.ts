@@ -94,6 +94,9 @@ export interface RunState {
   readonly decidedBy: string | null;
 }
 
+/** What the rules of staleness look at. */
+type Steps = Pick<RunState, 'plan' | 'steps'>;
+
 const NEW_STEP: StepRecord = {
   status: 'waiting',
   key: null,
@@ -114,7 +117,11 @@ const NEW_STEP: StepRecord = {
 
 export const stepOf = ({ steps }: Pick<RunState, 'steps'>, id: string): StepRecord => steps[id] ?? NEW_STEP;
 
-export const withStep = (state: RunState, id: string, change: Partial<StepRecord>): RunState => ({
+export const withStep = <State extends Pick<RunState, 'steps'>>(
+  state: State,
+  id: string,
+  change: Partial<StepRecord>,
+): State => ({
   ...state,
   steps: { ...state.steps, [id]: { ...stepOf(state, id), ...change } },
 });
@@ -138,14 +145,14 @@ export const inputOf = (state: RunState, step: Step): Json => {
 };
 
 /** What the work of a step depends on: the same key gives the same work, so that it need not be done again. */
-export const keyOf = (state: RunState, step: Step): string => {
+export const keyOf = (state: Steps, step: Step): string => {
   const { feedback, rejections } = stepOf(state, step.id);
   const needs = needsOf(state.plan, step).map(({ id }) => [id, stepOf(state, id).hash]);
   return hashOf([step as unknown as Json, needs, feedback as unknown as Json, rejections]);
 };
 
 /** The steps whose results stand: made from what those that they need have made last. */
-export const freshSteps = (state: RunState): ReadonlySet<string> => {
+export const freshSteps = (state: Steps): ReadonlySet<string> => {
   const known = new Map<string, boolean>();
   const isFresh = (step: Step): boolean => {
     const found = known.get(step.id);
@@ -178,7 +185,7 @@ export const isComplete = (state: RunState): boolean =>
 
 /** Requests that agents, or runs of steps, have not answered yet: by step and role. */
 export const openRequests = (
-  state: RunState,
+  state: Steps,
 ): readonly {
   readonly step: string;
   readonly role: string;

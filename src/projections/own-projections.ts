@@ -1,6 +1,7 @@
 import { contextView } from './context-view.ts';
 import { feedbackIndex, feedbackLoops } from './feedback-loops.ts';
 import { openQuestions } from './open-questions.ts';
+import { phaseTelemetry } from './phase-telemetry.ts';
 import type { Projection } from './projection.ts';
 import { runSummary } from './run-summary.ts';
 import { storyAnalytics } from './story-analytics.ts';
@@ -19,4 +20,5 @@ export const OWN_PROJECTIONS: readonly Projection[] = [
   storyView,
   storyAnalytics,
   treeFeedbackLog,
+  phaseTelemetry,
 ];

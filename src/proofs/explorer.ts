@@ -9,6 +9,7 @@ import { isReservedType, WAITING_TAG } from '../events/vocabulary.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import type { Attempt } from '../machines/agent-work.ts';
 import { boardMachine } from '../machines/board-machine.ts';
+import { phaseMachine } from '../machines/phase-machine.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import type { EarlierResult } from '../machines/run-state.ts';
 import { storyMachine } from '../machines/story-machine.ts';
@@ -17,6 +18,7 @@ import { treeMachine } from '../machines/tree-machine.ts';
 import { ExploredSystem } from './explored-system.ts';
 import { type Edge, longestFrom } from './graph.ts';
 import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
+import { reducePhases } from './reduce-phase.ts';
 import { reduceBoard, reduceStory } from './reduce-stories.ts';
 import { reduceTight } from './reduce-tight.ts';
 import { reduceTree, TREE_REDUCTIONS } from './reduce-tree.ts';
@@ -26,7 +28,8 @@ export interface AgentOutcome {
   readonly name: string;
   /** What it answers; a function can give another answer for each call of the way, or the one of before. */
   readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
-  readonly issues?: Json;
+  /** Beside the output; a function can give other ones for each call of the way. */
+  readonly issues?: Json | ((call: { readonly nth: number }) => Json);
   /** What it reports to others. */
   readonly feedback?: Json | ((call: { readonly input: Json }) => Json);
   /** It throws, hangs or answers garbage: the attempt fails. */
@@ -75,6 +78,7 @@ const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [boardMachine, reduceBoard],
   [storyMachine, reduceStory],
   [treeMachine, reduceTree],
+  [phaseMachine, reducePhases],
 ]);
 
 const STATES_MAX = 20_000;
@@ -310,9 +314,10 @@ const outcomeOf = (call: OpenCall, outcome: AgentOutcome, nth: number) => {
   if (fails) return { failure: { name: 'Explored', message: name } };
   const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
   if (call.machine !== AGENT) return { output: encode(value) };
+  const found = typeof issues === 'function' ? issues({ nth }) : issues;
   const reported = typeof feedback === 'function' ? feedback({ input: inputOf(call) }) : feedback;
   const beside = {
-    ...(issues !== undefined && { issues }),
+    ...(found !== undefined && { issues: found }),
     ...(reported !== undefined && { feedback: reported }),
   };
   return { output: encode({ output: value, ...beside }) };

@@ -5,7 +5,7 @@ import type { Severity } from '../events/severity.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
 import { FEEDBACK } from '../machines/feedback-work.ts';
-import { knownIssue, readIssues } from '../machines/issues.ts';
+import { type IssueRecord, knownIssue, readIssues } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
@@ -118,7 +118,7 @@ export const counted = (limit: number | null, count: number): Json => (limit ===
  * What a step has made so far. Things that are just new, whichever they are, are alike: what matters of them is which came
  * last, and whether there are others to go back to. Others go by what they are, since they may come again.
  */
-const made = ({ history, output, hash }: StepRecord): Json => {
+export const made = ({ history, output, hash }: StepRecord): Json => {
   const outputs = [...history.map((earlier) => earlier.output), ...(hash === null ? [] : [output])];
   const last = outputs.at(-1) ?? null;
   const others = new Set(outputs.map((each) => hashOf(each)).filter((each) => each !== hashOf(last)));
@@ -139,10 +139,19 @@ export const freshArtifact = (nth: number): Json => ({ [FRESH]: nth });
 export const freshIssue = (nth: number, severity: Severity = 'high'): JsonObject => ({
   severity,
   category: FRESH,
-  description: `new issue no${nth}`,
+  description: `${NEW_ISSUE}${nth}`,
 });
 
-const isFresh = (output: Json | undefined): boolean => {
+const NEW_ISSUE = 'new issue no';
+
+/** Whether something that was found can never be found again. A report of one that was refused quotes it. */
+export const isNewIssue = ({
+  category,
+  description,
+}: Pick<IssueRecord, 'category' | 'description'>): boolean =>
+  category === FRESH || description.includes(NEW_ISSUE);
+
+export const isFresh = (output: Json | undefined): boolean => {
   if (!isJsonObject(output ?? null)) return false;
   const { [FRESH]: nth, issues } = output as JsonObject;
   // A gate gives the issues with which it passed.

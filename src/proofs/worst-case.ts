@@ -4,6 +4,8 @@ import { boardMachine } from '../machines/board-machine.ts';
 import type { StoriesInput } from '../machines/board-state.ts';
 import { ancestorsOf } from '../machines/coordinator-checks.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
+import { phaseMachine } from '../machines/phase-machine.ts';
+import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
 import { repeatMachine } from '../machines/repeat-loop.ts';
 import { type RunInput, runMachine } from '../machines/run-machine.ts';
@@ -12,6 +14,7 @@ import { tightMachine } from '../machines/tight-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
 import { shapeOf } from '../machines/tree-plan.ts';
 import type { TreeRunInput } from '../machines/tree-state.ts';
+import { ASSUMED, isCoarse, outcomesOfPhases, withExploredShapes } from './explore-phases.ts';
 import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
@@ -99,7 +102,9 @@ export const worstCase = async (
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   const caveat = proof.result === 'proved' && hasFiles(registry, given) ? FILES_CAVEAT : '';
   const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
-  return { ...proof, text: `${inWords(proof, cap)}${caveat}${mayTalk ? WITHOUT_FEEDBACK : ''}` };
+  const phases = given.outcomes ? undefined : phasesOf(registry, given);
+  const assumed = mayTalk ? WITHOUT_FEEDBACK : phases && isCoarse(phases) ? ASSUMED : '';
+  return { ...proof, text: `${inWords(proof, cap)}${caveat}${assumed}` };
 };
 
 /** What is in files is not known before a run reads them. */
@@ -123,7 +128,9 @@ const proofOf = async (
   const isBoard = registry.newest(given.workflow)?.workflow.machine === boardMachine;
   // Whoever says what agents may do wants just that explored.
   const apart = isBoard && !given.outcomes ? inputsApart(given.input) : [];
-  if (apart.length === 0) return explore(registry, { ...given, outcomes });
+  const phases = given.outcomes ? undefined : phasesOf(registry, given);
+  const explored = phases ? withExploredShapes(registry, given.workflow, phases) : registry;
+  if (apart.length === 0) return explore(explored, { ...given, outcomes });
   const known = new Map<string, Proof>();
   const proofs: Proof[] = [];
   for (const { kind, input } of apart) {
@@ -146,6 +153,8 @@ const outcomesOf = (
     return storyOutcomes(registered.options.prepare(input) as StoriesInput); // A board prepares nothing else.
   if (registered?.machine === treeMachine && registered.options.prepare)
     return outcomesInTree(registered.options.prepare(input) as TreeRunInput); // A tree run prepares nothing else.
+  const phases = phasesOf(registry, { workflow, input });
+  if (phases) return outcomesOfPhases(phases, WORKER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
   const { plan } = registered.options.prepare(input) as RunInput; // A plan run prepares nothing else.
   const plans = plansOf(plan);
@@ -197,6 +206,16 @@ const outcomesInTree = ({ nodes }: TreeRunInput): Exploration['outcomes'] => {
     ...(nodes.some((node) => node.agent === agent && above(node.id) !== undefined) ? [reports] : []),
     FAILS,
   ];
+};
+
+/** What a phase run is started with, if it is one. */
+const phasesOf = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): PhaseRunInput | undefined => {
+  const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine !== phaseMachine) return undefined;
+  return registered.options.prepare?.(input) as PhaseRunInput | undefined; // A phase run prepares nothing else.
 };
 
 /** With those that are run as its steps. */

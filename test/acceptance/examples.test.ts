@@ -165,3 +165,12 @@ it('R1, R4, R6, R8, R12, R14: three stories on one board, and their files', () =
   expect(slug).toContain('### Refinement 1 of 3');
   expect(readFileSync(join(folder, 'oracle.md'), 'utf8')).toContain('status: cancelled\n');
 });
+
+it('P13: a missing authentication is planned and designed once more, and nothing else runs again', () => {
+  expect(runExample('missing-authentication').trimEnd().split('\n')).toEqual([
+    'verified: planning, design, design-review, planning, design, design-review, code, code-review, test, postmortem',
+    'Missing authentication requirement: injected in planning, detected in design-review',
+    'corrected by 1 planning + 1 design, +$0.05, +25 s',
+    '2 corrections in 7 phases',
+  ]);
+});

@@ -6,6 +6,9 @@ import {
   agentCall,
   createRuntime,
   type Json,
+  type PhaseInput,
+  type PhaseRunOutput,
+  phaseRun,
   planRun,
   projection,
   type Receipt,
@@ -348,6 +351,37 @@ describe('workflows and projections', () => {
     await createRuntime({ file: 'x.db', workflows: [tightLoop()], agents: incomplete });
     // @ts-expect-error: there is no such option
     tightLoop({ maxPasses: 3 });
+  });
+
+  it('a phase run has the agents of its phases, and its reviewers in place of a review', async () => {
+    const usual = phaseRun('delivery', { reviewers: { 'design-review': ['security', 'speed'] } });
+    const work = ({ input }: { input: PhaseInput }) => input.inputs;
+    const given = {
+      planning: work,
+      design: work,
+      code: work,
+      'code-review': work,
+      test: work,
+      postmortem: work,
+    };
+    const runtime = await createRuntime({
+      file: 'x.db',
+      workflows: [usual],
+      agents: { ...given, security: work, speed: work },
+    });
+    const run = await runtime.start('delivery', 'a task');
+    expectTypeOf((await run.result()).output).toEqualTypeOf<PhaseRunOutput | undefined>();
+    await run.send({ type: 'issue.reclassify', issue: 'S1', phases: ['planning'], note: null });
+    // @ts-expect-error: an issue goes to a list of phases
+    await run.send({ type: 'issue.reclassify', issue: 'S1', phases: 'planning', note: null });
+    // @ts-expect-error: nobody checks the speed
+    await createRuntime({ file: 'x.db', workflows: [usual], agents: { ...given, security: work } });
+    const own = phaseRun('own', { phases: [{ id: 'a' }, { id: 'b', agent: 'ben', needs: ['a'] }] });
+    await createRuntime({ file: 'x.db', workflows: [own], agents: { a: work, ben: work } });
+    // @ts-expect-error: ben is missing
+    await createRuntime({ file: 'x.db', workflows: [own], agents: { a: work } });
+    // @ts-expect-error: there is no such kind
+    phaseRun('own', { phases: [{ id: 'a', kind: 'party' }] });
   });
 });
 

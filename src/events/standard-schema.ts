@@ -31,10 +31,25 @@ export const checkAgainst = async (
   value: unknown,
 ): Promise<{ readonly value: unknown } | { readonly problem: string }> => {
   const result = await schema['~standard'].validate(value);
-  if (!result.issues) return { value: result.value };
-  const shown = result.issues.slice(0, ISSUES_SHOWN).map(describe);
-  const more = result.issues.length - shown.length;
-  return { problem: [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ') };
+  return result.issues ? { problem: shownOf(result.issues).join('; ') } : { value: result.value };
+};
+
+/**
+ * What is wrong with a value, each in words; nothing if it fits. For use inside of turns, where nobody can wait.
+ *
+ * @throws {TypeError} if the schema does not answer at once
+ */
+export const problemsNow = (schema: StandardSchema, value: unknown): readonly string[] => {
+  const result = schema['~standard'].validate(value);
+  if (result instanceof Promise || 'then' in result)
+    throw new TypeError('the schema is asynchronous, and inside of a turn nobody can wait for it');
+  return result.issues ? shownOf(result.issues) : [];
+};
+
+const shownOf = (issues: readonly SchemaIssue[]): readonly string[] => {
+  const shown = issues.slice(0, ISSUES_SHOWN).map(describe);
+  const more = issues.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])];
 };
 
 const describe = ({ message, path = [] }: SchemaIssue): string => {
