@@ -3,13 +3,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** What takes longest, the longest first. */
 const LONG = [
   'faults/kill',
-  'acceptance/random-plans',
+  'acceptance/tight-loop',
   'simulation/simulation',
+  'acceptance/many-stories',
+  'acceptance/random-plans',
+  'acceptance/story-limits',
+  'simulation/runtime-simulation',
+  'faults/io-errors',
+  'proofs/tree',
+  'phases/proofs',
   'acceptance/agents',
+  'faults/story-kill',
   'actors/equivalence',
   'store/writer-lock',
-  'events/payload-limits',
-  'faults/io-errors',
+  'feedback/random-feedback',
+  'acceptance/examples',
 ];
 
 /** Begins with the files that take longest, so that no core waits for the last of them alone. */

@@ -29,6 +29,12 @@ export const ask = (state: FeedbackState): LoopOutcome => {
   return {
     state: next,
     messages: [
+      // Whoever has not answered yet is asked once, with what is known now.
+      ...Object.entries(state.pending).map(([role, request]) => ({
+        type: 'agent.cancel',
+        to: `./${agentId(role)}`,
+        request,
+      })),
       ...missing.map((role) =>
         startActor({ id: agentId(role), machine: AGENT, input: state.roles[role] as unknown as Json }),
       ),

@@ -841,7 +841,7 @@ describe('delivery()', () => {
   });
 
   test('gives nothing outside of a turn, also after one that threw', () => {
-    const nowhere = { self: '', parent: null, from: null, atMs: 0 };
+    const nowhere = { self: '', parent: null, from: null, atMs: 0, functions: {} };
     expect(delivery()).toEqual(nowhere);
     const run = start(fragile, worker);
     run.send('run', 'ASSIGN');

@@ -189,11 +189,11 @@ it('B7, B9: whatever targets answer, in any order, twice, late or never, outcome
       expect(after.rounds).toHaveLength(1);
       for (const [target, { answers }] of Object.entries(round?.responses ?? {})) {
         const said = [given.first, given.second].map((words) => words[TARGETS.indexOf(target as Target)]);
-        // Each answer that counted is there once, in its order, and nobody else's.
-        for (const [nth, { option, problem }] of answers.entries())
-          expect(problem === null ? option : 'none').toBe(
-            ['x', 'y', 'z'].includes(said[nth] ?? '') ? said[nth] : 'none',
-          );
+        // Each answer that counted is there once, in its order, and nobody else's. One that came too late is not.
+        const counted = answers.map(({ option, problem }) => (problem === null ? option : 'none'));
+        const possible = said.map((word) => (['x', 'y', 'z'].includes(word ?? '') ? (word ?? '') : 'none'));
+        const [first, second] = possible;
+        expect([[], [first], [second], possible]).toContainEqual(counted);
       }
       await expectReplays(file, [plan]);
     }),
