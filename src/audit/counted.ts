@@ -20,7 +20,10 @@ type IsCounted = (
 ) => boolean;
 
 const isRejection: IsCounted = ({ type, data }, { isBelow }) =>
-  !isBelow && (type === 'gate.rejected' || (type === 'loop.pass' && data['status'] !== 'verified'));
+  !isBelow &&
+  (type === 'gate.rejected' ||
+    type === 'correction.opened' ||
+    (type === 'loop.pass' && data['status'] !== 'verified'));
 
 const names = (value: Json, evidence: readonly string[]): boolean => {
   if (typeof value === 'string') return evidence.includes(value);
@@ -47,7 +50,7 @@ const COUNTED: Readonly<Record<string, IsCounted>> = {
     isRejection(event, about) &&
     (about.evidence.length === 0 ||
       event.type === 'loop.pass' ||
-      names(event.data['gate'] ?? null, about.evidence)),
+      names(event.data['gate'] ?? event.data['detected'] ?? null, about.evidence)),
   sameIssue: isSame,
   sameFailure: isSame,
   failuresInRow: ({ type, data }, { evidence, isBelow }) => {
@@ -58,6 +61,7 @@ const COUNTED: Readonly<Record<string, IsCounted>> = {
   unchanged: isFate('unchanged'),
   oscillations: isFate('oscillating'),
   feedbacks: ({ type }, { isBelow }) => !isBelow && type === 'feedback.sent',
+  rounds: ({ type }, { isBelow }) => !isBelow && type === 'feedback.opened',
   calls: isAnswer,
   costUsd: hasUsage,
   tokens: hasUsage,

@@ -62,7 +62,25 @@ const WORDS: Readonly<Record<string, (event: RecordedEvent) => string>> = {
   'gate.rejected': ({ data }) =>
     `the gate "${text(data, 'gate')}" rejected pass ${text(data, 'pass')}: ${count(data['issues'])} issues`,
   'feedback.sent': ({ data }) =>
-    `sent feedback to "${text(data, 'step')}": ${count(data['issues'])} issues, from "${text(data, 'from')}"`,
+    data['loop'] === undefined
+      ? `sent feedback to "${text(data, 'step')}": ${count(data['issues'])} issues, from "${text(data, 'from')}"`
+      : `sent the feedback of ${text(data, 'source')} to ${short(data['targets'])} (${text(data, 'feedbackType')})`,
+  'feedback.opened': ({ data }) =>
+    `round ${text(data, 'round')} of the feedback of ${text(data, 'source')} began`,
+  'feedback.acknowledged': ({ data }) => `${text(data, 'target')} has taken the feedback up`,
+  'feedback.answered': ({ data }) => `${text(data, 'target')} answered ${chosen(data)}`,
+  'feedback.fixed': ({ data }) => `${text(data, 'target')} has worked again`,
+  'feedback.disagreed': () => 'the targets did not agree, and were asked again',
+  'feedback.decided': ({ data }) => `decided ${resolved(data)}`,
+  'feedback.validated': ({ data }) => `the resolution ${data['passed'] === true ? 'holds' : 'does not hold'}`,
+  'feedback.resolved': ({ data }) => `the feedback was resolved: ${resolved(data)}`,
+  'feedback.escalated': ({ data }) => `the feedback was escalated: ${text(data, 'reason')}`,
+  'feedback.refused': ({ data }) => `a feedback was refused: ${short(data['problems'])}`,
+  'feedback.joined': ({ data }) => `${text(data, 'source')} said again what is under way`,
+  'step.corrected': ({ data }) =>
+    `the step "${text(data, 'step')}" works again, because of ${text(data, 'from')}`,
+  'check.passed': ({ data }) => `the check "${text(data, 'check')}" passed`,
+  'check.failed': ({ data }) => `the check "${text(data, 'check')}" failed`,
   'step.rerun': ({ data }) => `asked to run "${text(data, 'step')}" again`,
   'step.done': ({ data }) => `the step "${text(data, 'step')}" is done (${text(data, 'fate')})`,
   'step.failed': ({ data }) => `the step "${text(data, 'step')}" failed`,
@@ -82,6 +100,11 @@ const WORDS: Readonly<Record<string, (event: RecordedEvent) => string>> = {
 const chosen = ({ option, value }: JsonObject): string =>
   option === null || option === undefined ? short(value) : `"${short(option)}"`;
 
+const resolved = ({ resolution }: JsonObject): string => {
+  const given: JsonObject = isJsonObject(resolution) ? resolution : {};
+  return given['option'] === null && given['value'] === null ? 'by a fix' : chosen(given);
+};
+
 /** What a row says, in a few words. */
 export const whatHappened = (event: RecordedEvent): string => {
   const { kind, type, data } = event;
@@ -91,9 +114,9 @@ export const whatHappened = (event: RecordedEvent): string => {
   const met = metIn(event);
   if (met && type.endsWith('.halted'))
     return `halted: the limit "${met.limit}" of ${met.bound} was met with ${met.used}`;
-  if (type.endsWith('.decided')) return `decided ${chosen(data)}`;
   const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
-  return words?.(event) ?? type;
+  if (words) return words(event);
+  return type.endsWith('.decided') ? `decided ${chosen(data)}` : type;
 };
 
 const ISSUES_SHOWN = 3;

@@ -6,6 +6,7 @@ import { isJsonObject, type Json } from '../events/json.ts';
 import type { RunRecord } from '../events/turn.ts';
 import { TYPE, WAITING_TAG } from '../events/vocabulary.ts';
 import { LIMITS, type LimitName } from '../machines/limits.ts';
+import { isReasonOfLoop } from '../machines/loop-state.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import type { Met } from './counted.ts';
 import { nameOf, short } from './in-words.ts';
@@ -99,7 +100,10 @@ const openPauses = (run: string, events: readonly RecordedEvent[]): Standing['pa
   return [...reasons]
     .map(([actor, all]) => ({
       actor,
-      reasons: actor === run ? all : all.filter((each) => each !== 'parent'),
+      // What a feedback has paused goes on with it.
+      reasons: all.filter(
+        (each) => (actor === run || each !== 'parent') && !(typeof each === 'string' && isReasonOfLoop(each)),
+      ),
     }))
     .filter((each) => each.reasons.length > 0);
 };

@@ -171,7 +171,9 @@ const metInQuestion = ({ data, actor, position }: RecordedEvent): Met | undefine
   const { details } = data;
   const halt = isJsonObject(details) ? details['halt'] : undefined;
   const met = isJsonObject(halt) ? asMet(halt['met']) : undefined;
-  return met && { met, loop: actor.slice(0, actor.lastIndexOf('/')), position };
+  const of = isJsonObject(halt) ? halt['of'] : undefined;
+  const loop = typeof of === 'string' ? of : actor.slice(0, actor.lastIndexOf('/'));
+  return met && { met, loop, position };
 };
 
 const metInResult = ({ data, actor, position }: RecordedEvent): Met | undefined => {

@@ -205,7 +205,7 @@ const byAnswer = (state: FeedbackState, said: QuestionOutput): Resolution => {
 };
 
 const questionFor = (state: FeedbackState): QuestionInput => {
-  const { feedback, reason, said, round, source, targets, questionLevels, onExpiry } = state;
+  const { feedback, reason, met, said, round, source, targets, questionLevels, onExpiry } = state;
   const own = choicesOf(feedback);
   const about = inWords(feedback.description);
   return {
@@ -218,6 +218,11 @@ const questionFor = (state: FeedbackState): QuestionInput => {
       reason,
       feedback: feedback as unknown as Json,
       answers: said as unknown as Json,
+      // Whose limit it is: that of the loop itself, or of its run.
+      halt: met && {
+        met: met as unknown as Json,
+        of: met.limit === 'rounds' ? delivery().self : delivery().parent,
+      },
     },
     options: [...own, ...OPTIONS.filter(({ id: known }) => !own.some((option) => option.id === known))],
     isFree: false,

@@ -180,7 +180,12 @@ const fixVerifyMachine = setup({
         src: 'question',
         input: ({ context: { reason, met, about, questionLevels, onExpiry } }) => ({
           text: reason,
-          details: { feedback: about, limit: met as unknown as Json },
+          // Rounds are counted by the coordinator, for a pair.
+          details: {
+            feedback: about,
+            limit: met as unknown as Json,
+            halt: met && { met: met as unknown as Json, of: delivery().parent },
+          },
           options: OPTIONS,
           isFree: false,
           levels: questionLevels,
