@@ -1,6 +1,16 @@
-import { agent, createRuntime, planRun, repeatLoop, tightLoop } from 'loopwright';
+import {
+  agent,
+  answer,
+  createRuntime,
+  phaseRun,
+  planRun,
+  repeatLoop,
+  storyLoop,
+  tightLoop,
+  treeRun,
+} from 'loopwright';
 
-/** The loops of the package, all in one log: tight loops, plans with gates, nested runs, and the same agent again. */
+/** The loops of the package, all in one log: each corrects something once or twice. */
 export const mixedLoops = () => {
   const part = planRun('part', { steps: [{ id: 'draft', agent: 'writer' }] });
   const plan = planRun('plan', {
@@ -26,6 +36,29 @@ export const mixedLoops = () => {
     nested,
     tightLoop({ maxIterations: 5, onLimit: 'stop' }),
     repeatLoop('again', { agent: 'worker', onLimit: 'stop' }),
+    planRun('talk', {
+      steps: [
+        { id: 'prd', agent: 'pm' },
+        { id: 'design', agent: 'architect', needs: ['prd'] },
+      ],
+      onLimit: 'stop',
+    }),
+    phaseRun('phases', {
+      phases: [
+        { id: 'planning', agent: 'writer' },
+        { id: 'coding', agent: 'writer', needs: ['planning'] },
+        { id: 'look', kind: 'review', agent: 'inspector', needs: ['coding'] },
+      ],
+      onLimit: 'stop',
+    }),
+    storyLoop('stories', { mode: 'auto', reviewers: ['judge'] }),
+    treeRun('tree', {
+      nodes: [
+        { id: 'model', agent: 'writer' },
+        { id: 'spec', agent: 'verifier', parent: 'model' },
+      ],
+      onLimit: 'stop',
+    }),
   ] as const;
   return workflows;
 };
@@ -34,7 +67,18 @@ interface Passing {
   readonly input: { readonly pass: number };
 }
 
-const NAMES = ['plan', 'nested', 'tight-loop', 'again'] as const;
+/** What each run is started with. */
+const STARTS = {
+  plan: 'Add CSV export',
+  nested: 'Add CSV export',
+  'tight-loop': 'Add CSV export',
+  again: 'Add CSV export',
+  talk: 'Add CSV export',
+  phases: 'Add CSV export',
+  stories: { stories: [{ id: 'csv', title: 'Add CSV export', body: 'People want their data.' }] },
+  tree: { task: 'Add CSV export' },
+} as const;
+const NAMES = Object.keys(STARTS) as (keyof typeof STARTS)[];
 const IN_FLIGHT = 200;
 
 /** Writes a log of so many events by running all loops side by side. Gives how many it has. */
@@ -64,6 +108,78 @@ export const writeMixedLog = async (file: string, events: number): Promise<numbe
       developer: agent(({ input }: Passing) => ({ summary: `change ${input.pass}` }), many),
       reviewer: agent(() => issues(false, ''), many),
       tester: agent(({ input }: Passing) => issues(input.pass < 3, words[input.pass] ?? 'it'), many),
+      pm: agent(({ feedback }) => ({ requirements: feedback.length }), many),
+      architect: agent(
+        ({ feedback }) =>
+          feedback.length > 0
+            ? { modules: 3 }
+            : answer(null, {
+                feedback: [
+                  {
+                    type: 'technical_infeasibility',
+                    targets: ['pm'],
+                    severity: 'high',
+                    requirement: 'REQ-1',
+                    description: 'This cannot be done in so little time.',
+                  },
+                ],
+              }),
+        many,
+      ),
+      inspector: agent(
+        ({ input }) =>
+          JSON.stringify(input).includes('draft 1')
+            ? { assessment: 'PASS', issues: [] }
+            : {
+                assessment: 'FAIL',
+                issues: [
+                  {
+                    severity: 'high',
+                    category: 'logic',
+                    description: 'no quotes',
+                    affectedPhases: ['coding'],
+                  },
+                ],
+              },
+        many,
+      ),
+      research: agent(() => ({ known: true }), many),
+      plan: agent(() => ({ steps: 3 }), many),
+      implement: agent(({ feedback }) => ({ patch: feedback.length }), many),
+      'create-pr': agent(() => ({ url: 'here' }), many),
+      judge: agent(
+        ({ input }) =>
+          JSON.stringify(input).includes('"patch":0')
+            ? {
+                decision: 'rejected',
+                passed: false,
+                issues: [{ severity: 'critical', category: 'logic', description: 'no quotes' }],
+                feedback: 'not yet',
+              }
+            : { decision: 'approved', passed: true, issues: [], feedback: '' },
+        many,
+      ),
+      verifier: agent(
+        ({ input }) =>
+          JSON.stringify(input).includes('draft 1')
+            ? { passed: true }
+            : answer(
+                { passed: false },
+                {
+                  feedback: [
+                    {
+                      from_node: 'spec',
+                      to_node: 'model',
+                      feedback_type: 'FIX_REQUEST',
+                      priority: 'high',
+                      message: 'no quotes',
+                      suggested_fix: 'quote',
+                    },
+                  ],
+                },
+              ),
+        many,
+      ),
       worker: agent(
         ({ input }: { readonly input: { readonly repeat: number } }) => ({ done: input.repeat >= 4 }),
         many,
@@ -78,7 +194,7 @@ export const writeMixedLog = async (file: string, events: number): Promise<numbe
   const follow = async (): Promise<void> => {
     const name = NAMES[next % NAMES.length] ?? 'plan';
     next += 1;
-    await (await runtime.start(name, 'Add CSV export')).result();
+    await (await runtime.start(name, STARTS[name] as never)).result();
     if (committed < events) await follow();
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, follow));
