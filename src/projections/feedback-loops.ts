@@ -68,6 +68,9 @@ const FEEDBACK = 'lw.feedback';
 const AGENT = 'lw.agent';
 const AGENT_SEGMENT = '/agent:';
 
+/** Messages after which a loop is in another state, and says nothing more about it. */
+const MOVES = ['feedback.triggered', 'resolution.complete', 'workflow.complete'];
+
 const initial: Record<string, FeedbackLoop> = {};
 
 /** All feedback loops of a run, by their ids. */
@@ -106,7 +109,8 @@ export const feedbackLoops = projection({
       end(loop, { escalationReason: typeof reason === 'string' ? reason : '' });
       loop.status = 'escalated';
     },
-    '*': (state, event) => noteRow(state, event),
+    'lw.call.begun': (state, event) => noteBegun(state, event),
+    ...Object.fromEntries(MOVES.map((type) => [type, noteState])),
   },
 });
 
@@ -133,6 +137,8 @@ function opened(state: Loops, event: RecordedEvent): void {
       Pick<FeedbackLoop, 'type' | 'requirement'>;
   };
   const { severity, description, details, options, type, requirement } = data.feedback;
+  // What is in the record twice is there as two copies: a view is a tree.
+  const again = copyOf({ description, details });
   const round: FeedbackRound = {
     round: data.round,
     triggeredAtMs: atMs,
@@ -164,8 +170,8 @@ function opened(state: Loops, event: RecordedEvent): void {
     status: 'pending',
     state: stateOf(event),
     severity,
-    description,
-    details,
+    description: again.description,
+    details: again.details,
     resolution: null,
     resolvedAtMs: null,
     escalationReason: null,
@@ -194,16 +200,18 @@ function end(
 ): void {
   Object.assign(loop, change);
   const round = loop.rounds.at(-1);
-  if (round) Object.assign(round, change);
+  if (round) Object.assign(round, copyOf(change));
 }
 
-/** The state of a loop, and when a target has taken its request up. */
-function noteRow(state: Loops, event: RecordedEvent): void {
-  if (event.machine === FEEDBACK && Object.hasOwn(state, event.actor)) {
-    const loop = state[event.actor];
-    if (loop) loop.state = stateOf(event);
-  }
-  if (event.machine !== AGENT || event.type !== 'lw.call.begun') return;
+function noteState(state: Loops, event: RecordedEvent): void {
+  const loop =
+    event.machine === FEEDBACK && Object.hasOwn(state, event.actor) ? state[event.actor] : undefined;
+  if (loop) loop.state = stateOf(event);
+}
+
+/** A target has taken its request up. */
+function noteBegun(state: Loops, event: RecordedEvent): void {
+  if (event.machine !== AGENT) return;
   const at = event.actor.lastIndexOf(AGENT_SEGMENT);
   const owner = event.actor.slice(0, at);
   const loop = Object.hasOwn(state, owner) ? state[owner] : undefined;
@@ -217,6 +225,9 @@ function responseOf(loop: FeedbackLoop | undefined, target: unknown): FeedbackRe
     ? responses[target]
     : undefined;
 }
+
+/** It came from an event, and so is JSON. */
+const copyOf = <Data>(data: Data): Data => JSON.parse(JSON.stringify(data)) as Data;
 
 const stateOf = ({ state }: RecordedEvent): string =>
   typeof state === 'string' ? state : (Object.keys(state)[0] ?? '');
