@@ -194,7 +194,7 @@ export const writeMixedLog = async (file: string, events: number): Promise<numbe
   const follow = async (): Promise<void> => {
     const name = NAMES[next % NAMES.length] ?? 'plan';
     next += 1;
-    await (await runtime.start(name, STARTS[name] as never)).result();
+    await (await runtime.start(name, STARTS[name])).result();
     if (committed < events) await follow();
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, follow));
