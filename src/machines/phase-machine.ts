@@ -7,6 +7,7 @@ import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
+import { decisions, finals, stopping } from './loop-ends.ts';
 import { halted } from './phase-corrections.ts';
 import {
   askedOf,
@@ -185,8 +186,6 @@ const pausable = {
   'run.resume': { guard: 'hasReason', actions: 'resume' },
 } as const;
 
-const final = <Name extends Verdict>(verdict: Name) => ({ type: 'final', output: verdict }) as const;
-
 export const phaseMachine = setupPhases.createMachine({
   id: 'phases',
   context: ({ input }) => initialState(input),
@@ -240,40 +239,12 @@ export const phaseMachine = setupPhases.createMachine({
         id: 'question',
         src: 'question',
         input: ({ context }) => askedOf(context),
-        onDone: [
-          {
-            guard: { type: 'goesOn', params: ({ event }) => event.output },
-            target: 'working',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          {
-            guard: { type: 'ends', params: ({ event }) => ({ said: event.output, verdict: 'accepted' }) },
-            target: 'accepted',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          {
-            guard: { type: 'ends', params: ({ event }) => ({ said: event.output, verdict: 'cancelled' }) },
-            target: 'cancelled',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          { target: 'stopping', actions: { type: 'decide', params: ({ event }) => event.output } },
-        ],
+        onDone: [...decisions],
         onError: 'stopping',
       },
     },
-    stopping: {
-      always: [
-        { guard: { type: 'isHaltedAs', params: 'exhausted' }, target: 'exhausted' },
-        { guard: { type: 'isHaltedAs', params: 'stalled' }, target: 'stalled' },
-        { target: 'failed' },
-      ],
-    },
-    verified: final('verified'),
-    accepted: final('accepted'),
-    exhausted: final('exhausted'),
-    stalled: final('stalled'),
-    cancelled: final('cancelled'),
-    failed: final('failed'),
+    stopping,
+    ...finals,
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -8,6 +8,7 @@ import { phaseMachine } from './phase-machine.ts';
 import { fixPhases, type GivenPhase, PIPELINE } from './phase-plan.ts';
 import { isAsynchronous } from './phase-shapes.ts';
 import type { PhaseRunInput } from './phase-state.ts';
+import { workersOf } from './plan.ts';
 import { checkedExpiry, checkedLevels, type PlanRunOptions, settingsOf } from './plan-run.ts';
 import { type Workflow, type WorkflowOptions, workflow } from './workflow.ts';
 
@@ -102,7 +103,7 @@ export const phaseRun = <
     onLimit,
     questionLevels: checkedLevels('ask', ask),
     onExpiry: checkedExpiry(onExpiry),
-    roles: settingsOf(plan, options.roles ?? {}, options.persons ?? {}),
+    roles: settingsOf(plan.steps.flatMap(workersOf), options),
     guideline,
     needsImprovement: checkedImprovement(needsImprovement),
     alertAbove: checkedRate(options.alertAbove),

@@ -119,7 +119,7 @@ export const planRun = <
     onLimit,
     questionLevels: checkedLevels('ask', ask),
     onExpiry: checkedExpiry(onExpiry),
-    roles: settingsOf(plan, options.roles ?? {}, options.persons ?? {}),
+    roles: settingsOf(plan.steps.flatMap(workersOf), options),
   };
   return workflow(name, runMachine, {
     ...(version !== undefined && { version }),
@@ -182,17 +182,22 @@ export const checkedExpiry = (onExpiry: string): 'cancel' | 'stop' => {
   });
 };
 
+/** How the agents and persons of a run are asked, by their roles. */
+export interface Roles {
+  readonly roles?: Readonly<Record<string, RoleOptions>>;
+  readonly persons?: Readonly<Record<string, PersonOptions>>;
+}
+
+/** @throws {RuntimeError} BAD_PLAN with what was found `wrong` before, and each role that is set up although no `place` names it */
 export const settingsOf = (
-  plan: Plan,
-  roles: Readonly<Record<string, RoleOptions>>,
-  persons: Readonly<Record<string, PersonOptions>>,
+  given: readonly string[],
+  { roles = {}, persons = {} }: Roles,
+  { place = 'step', wrong = [] }: { readonly place?: string; readonly wrong?: readonly string[] } = {},
 ): Readonly<Record<string, AgentSettings>> => {
-  const names = [...new Set(plan.steps.flatMap(workersOf))];
+  const names = [...new Set(given)];
   const strangers = Object.keys({ ...roles, ...persons }).filter((name) => !names.includes(name));
-  if (strangers.length > 0)
-    throw new RuntimeError('BAD_PLAN', {
-      problems: strangers.map((name) => `"${name}" is set up, but no step names it`),
-    });
+  const problems = [...wrong, ...strangers.map((name) => `"${name}" is set up, but no ${place} names it`)];
+  if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
   return Object.fromEntries(
     names.map((role) => [
       role,
@@ -206,7 +211,7 @@ export const settingsOf = (
   );
 };
 
-export const personOf = (role: string, given: PersonOptions | undefined): PersonSettings => {
+const personOf = (role: string, given: PersonOptions | undefined): PersonSettings => {
   const options = given?.options ?? [];
   const isFree = given?.isFree ?? options.length === 0;
   if (!isFree && options.length === 0)

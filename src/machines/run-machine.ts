@@ -9,6 +9,7 @@ import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
 import type { Limits } from './limits.ts';
 import { breakDeadlock, settleLoops } from './loop-effects.ts';
+import { decisions, finalsThat, stopping } from './loop-ends.ts';
 import { isReasonOfLoop } from './loop-state.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
@@ -19,7 +20,7 @@ import { halted, haltOf } from './run-halts.ts';
 import { heard, type LoopEvent, loopOf } from './run-loop-events.ts';
 import { holdLoops, noteGap } from './run-loops.ts';
 import { CONTEXT_ID, chain, type RunMessage, toLoop } from './run-messages.ts';
-import { finals, outputOf, type RunOutput } from './run-output.ts';
+import { outputOf, type RunOutput } from './run-output.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import { isClosed, isIdle, placeOf, recorded, waitsForDecision, waitsForPersons } from './run-replies.ts';
 import { type NestedEnd, recordCheck, rerun } from './run-rules.ts';
@@ -320,35 +321,12 @@ export const runMachine = setupRun.createMachine({
         id: 'question',
         src: 'question',
         input: ({ context }) => questionFor(context),
-        onDone: [
-          {
-            guard: { type: 'goesOn', params: ({ event }) => event.output },
-            target: 'working',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          {
-            guard: { type: 'ends', params: ({ event }) => ({ said: event.output, verdict: 'accepted' }) },
-            target: 'accepted',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          {
-            guard: { type: 'ends', params: ({ event }) => ({ said: event.output, verdict: 'cancelled' }) },
-            target: 'cancelled',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          { target: 'stopping', actions: { type: 'decide', params: ({ event }) => event.output } },
-        ],
+        onDone: [...decisions],
         onError: 'stopping',
       },
     },
-    stopping: {
-      always: [
-        { guard: { type: 'isHaltedAs', params: 'exhausted' }, target: 'exhausted' },
-        { guard: { type: 'isHaltedAs', params: 'stalled' }, target: 'stalled' },
-        { target: 'failed' },
-      ],
-    },
-    ...finals,
+    stopping,
+    ...finalsThat('tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -31,16 +31,3 @@ export const outputOf = (context: RunState, verdict: Verdict): RunOutput => ({
   spent: context.spent,
   decidedBy: context.decidedBy,
 });
-
-/** A nested run tells its parent; the root of a run has none. */
-const final = <Name extends Verdict>(verdict: Name) =>
-  ({ type: 'final', output: verdict, entry: { type: 'tellParent', params: verdict } }) as const;
-
-export const finals = {
-  verified: final('verified'),
-  accepted: final('accepted'),
-  exhausted: final('exhausted'),
-  stalled: final('stalled'),
-  cancelled: final('cancelled'),
-  failed: final('failed'),
-};

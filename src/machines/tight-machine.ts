@@ -8,6 +8,7 @@ import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { MetLimit } from './limits.ts';
+import { finalsThat, onEnd, stopping } from './loop-ends.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -185,13 +186,6 @@ const onAnswer = (resume: Resume) =>
     actions: { type: 'decide', params: ({ event }: Answered) => event.output },
   }) as const;
 
-const onEnd = (verdict: 'accepted' | 'cancelled') =>
-  ({
-    guard: { type: 'ends', params: ({ event }: Answered) => ({ said: event.output, verdict }) },
-    target: verdict,
-    actions: { type: 'decide', params: ({ event }: Answered) => event.output },
-  }) as const;
-
 interface Answered {
   readonly event: { readonly output: QuestionOutput };
 }
@@ -203,9 +197,6 @@ const halting = [
   { guard: 'asks', target: 'asking' },
   { guard: 'isHalted', target: 'stopping' },
 ] as const;
-
-const final = <Name extends Verdict>(verdict: Name) =>
-  ({ type: 'final', output: verdict, entry: { type: 'tell', params: verdict } }) as const;
 
 export const tightMachine = setupTight.createMachine({
   id: 'tight',
@@ -269,19 +260,8 @@ export const tightMachine = setupTight.createMachine({
         onError: 'stopping',
       },
     },
-    stopping: {
-      always: [
-        { guard: { type: 'isHaltedAs', params: 'exhausted' }, target: 'exhausted' },
-        { guard: { type: 'isHaltedAs', params: 'stalled' }, target: 'stalled' },
-        { target: 'failed' },
-      ],
-    },
-    verified: final('verified'),
-    accepted: final('accepted'),
-    exhausted: final('exhausted'),
-    stalled: final('stalled'),
-    cancelled: final('cancelled'),
-    failed: final('failed'),
+    stopping,
+    ...finalsThat('tell'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -10,6 +10,7 @@ import { isAncestor } from './coordinator-checks.ts';
 import { COORDINATOR } from './coordinator-machine.ts';
 import type { CoordinatorInput } from './coordinator-state.ts';
 import type { MetLimit } from './limits.ts';
+import { decisions, finals, stopping } from './loop-ends.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -246,19 +247,6 @@ const notes = {
 /** More time than at first is counted where something may go on. */
 const untilDeadline = { deadline: { target: 'working', actions: 'timeIsUp' } } as const;
 
-interface Answered {
-  readonly event: { readonly output: QuestionOutput };
-}
-
-const onEnd = (verdict: 'accepted' | 'cancelled') =>
-  ({
-    guard: { type: 'ends', params: ({ event }: Answered) => ({ said: event.output, verdict }) },
-    target: verdict,
-    actions: { type: 'decide', params: ({ event }: Answered) => event.output },
-  }) as const;
-
-const final = <Name extends Verdict>(verdict: Name) => ({ type: 'final', output: verdict }) as const;
-
 export const treeMachine = setupTree.createMachine({
   id: 'tree',
   context: ({ input }) => initialState(input),
@@ -324,32 +312,12 @@ export const treeMachine = setupTree.createMachine({
         id: 'question',
         src: 'question',
         input: ({ context }) => questionFor({ ...context, issues: {} }),
-        onDone: [
-          {
-            guard: { type: 'goesOn', params: ({ event }) => event.output },
-            target: 'working',
-            actions: { type: 'decide', params: ({ event }) => event.output },
-          },
-          onEnd('accepted'),
-          onEnd('cancelled'),
-          { target: 'stopping', actions: { type: 'decide', params: ({ event }) => event.output } },
-        ],
+        onDone: [...decisions],
         onError: 'stopping',
       },
     },
-    stopping: {
-      always: [
-        { guard: { type: 'isHaltedAs', params: 'exhausted' }, target: 'exhausted' },
-        { guard: { type: 'isHaltedAs', params: 'stalled' }, target: 'stalled' },
-        { target: 'failed' },
-      ],
-    },
-    verified: final('verified'),
-    accepted: final('accepted'),
-    exhausted: final('exhausted'),
-    stalled: final('stalled'),
-    cancelled: final('cancelled'),
-    failed: final('failed'),
+    stopping,
+    ...finals,
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -7,7 +7,6 @@ import {
   parseFeedback,
   targetOf,
 } from '../events/tree-feedback-lines.ts';
-import { AGENT_DEFAULTS, type AgentSettings } from './agent-work.ts';
 import { routeOf } from './coordinator-checks.ts';
 import { type CoordinatorInput, withCount } from './coordinator-state.ts';
 import { fixLimits, type GivenLimits } from './limits.ts';
@@ -15,10 +14,9 @@ import { isId } from './plan.ts';
 import {
   checkedExpiry,
   checkedLevels,
-  checkedSettings,
   type PersonOptions,
-  personOf,
   type RoleOptions,
+  settingsOf,
 } from './plan-run.ts';
 import type { QuestionLevel } from './question-machine.ts';
 import { treeMachine } from './tree-machine.ts';
@@ -86,7 +84,7 @@ export const treeRun = <
   options: TreeRunOptions<Nodes, Extra, Person>,
 ): TreeRun<Name, Exclude<RolesOf<Nodes[number]> | Extra, Person>> => {
   const { limits = {}, onLimit = 'ask', ask = [{ to: null, expiresMs: null }], onExpiry = 'stop' } = options;
-  const { version, turnsMax } = options;
+  const { version, turnsMax, agents = [] } = options;
   const nodes = fixTree(options.nodes);
   const fixed: Omit<TreeRunInput, 'task' | 'before' | 'imported'> = {
     nodes,
@@ -95,7 +93,13 @@ export const treeRun = <
     onLimit,
     questionLevels: checkedLevels('ask', ask),
     onExpiry: checkedExpiry(onExpiry),
-    roles: settingsOf(nodes, options),
+    // Those that nodes name, and those that planners may call on.
+    roles: settingsOf([...nodes.flatMap(({ agent }) => agent ?? []), ...agents], options, {
+      place: 'node',
+      wrong: agents
+        .filter((agent) => !isId(agent))
+        .map((agent) => `"${agent}" cannot be the name of an agent`),
+    }),
   };
   return workflow(name, treeMachine, {
     ...(version !== undefined && { version }),
@@ -109,34 +113,6 @@ export const treeRun = <
     },
     prepare: (given) => ({ ...fixed, ...startOf(given, nodes) }),
   }) as unknown as TreeRun<Name, Exclude<RolesOf<Nodes[number]> | Extra, Person>>;
-};
-
-const settingsOf = (
-  nodes: readonly TreeNode[],
-  {
-    agents = [],
-    roles = {},
-    persons = {},
-  }: Pick<TreeRunOptions<readonly GivenNode[], string, string>, 'agents' | 'roles' | 'persons'>,
-): Readonly<Record<string, AgentSettings>> => {
-  const names = [...new Set([...nodes.flatMap(({ agent }) => agent ?? []), ...agents])];
-  const bad = agents
-    .filter((agent) => !isId(agent))
-    .map((agent) => `"${agent}" cannot be the name of an agent`);
-  const strangers = Object.keys({ ...roles, ...persons }).filter((role) => !names.includes(role));
-  const problems = [...bad, ...strangers.map((role) => `"${role}" is set up, but no node names it`)];
-  if (problems.length > 0) throw new RuntimeError('BAD_PLAN', { problems });
-  return Object.fromEntries(
-    names.map((role) => [
-      role,
-      checkedSettings({
-        role,
-        ...AGENT_DEFAULTS,
-        ...(Object.hasOwn(roles, role) ? roles[role] : {}),
-        person: Object.hasOwn(persons, role) ? personOf(role, persons[role]) : null,
-      }),
-    ]),
-  );
 };
 
 /** Types keep other values out; what is read from a file is not kept by them. */
