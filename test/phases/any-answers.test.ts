@@ -96,10 +96,13 @@ describe('a phase run', () => {
         const redone = facts('phase.done') as unknown as { phase: string; run: number }[];
         for (const { id } of phases) {
           const done = redone.filter(({ phase }) => phase === id).map(({ run }) => run);
-          const works = done
-            .map((run) => played.requests[id]?.[run - 1])
-            .flatMap((each) => (each ? workOf(each) : []));
-          for (const [at, each] of works.entries()) expect(each).not.toBe(works[at - 1]);
+          const workIn = (run: number): string | undefined => {
+            const request = played.requests[id]?.[run - 1];
+            return request && workOf(request);
+          };
+          // Where it found faults in something else in between, what it was given has changed, and changed back.
+          const again = done.filter((run) => done.includes(run - 1));
+          for (const run of again) expect(workIn(run)).not.toBe(workIn(run - 1));
         }
       }),
       { numRuns: rounds(20, 300) },
