@@ -30,12 +30,12 @@ import { TYPE } from './events/vocabulary.ts';
 import { LOOK_AGENT, WRITE_AGENT } from './machines/story-machine.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
-import { createProjectionEngine, type ProjectionEngine } from './projections/engine.ts';
-import { OWN_PROJECTIONS } from './projections/own-projections.ts';
+import type { ProjectionEngine } from './projections/engine.ts';
 import { tightFiles, tightProgress } from './projections/tight-progress.ts';
 import type { RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog, EventQuery } from './store/event-log.ts';
 import { openInbox } from './store/inbox.ts';
+import { createViews } from './views.ts';
 
 export type Agents = Readonly<Record<string, Agent>>;
 
@@ -89,18 +89,11 @@ export class Assembly {
     this.#nextId = createIds(this.clock.now());
     this.#logTag = logTag(log.file);
     this.bus = createBus({ onFault: this.onFault });
-    this.views = createProjectionEngine({
-      source: {
-        events: (query) => this.audit(query),
-        scan: async (query) => (await log.scan(query)).map(this.#upcast),
-        loadView: (key) => log.loadView(key),
-        saveViews: (views) => log.saveViews(views),
-        head: () => log.head(),
-      },
-      projections: [...OWN_PROJECTIONS, ...(options.projections ?? [])],
-      trusted: new Set(OWN_PROJECTIONS.map(({ name }) => name)),
-      onFault: (error, projection, partition) =>
-        this.warn(`The projection "${projection}" of "${partition}" failed: ${String(error)}`),
+    this.views = createViews({
+      log,
+      projections: options.projections ?? [],
+      upcast: this.#upcast,
+      warn: this.warn,
     });
     this.#files = createRunFiles(
       {

@@ -34,7 +34,15 @@ const RUNS_XSTATE = [
 ];
 
 /** The files beside `runtime.ts` that join the parts with it. */
-const JOINS = ['assembly', 'branch', 'looking-back', 'runtime-api', 'runtime-options', 'send-command'];
+const JOINS = [
+  'assembly',
+  'branch',
+  'looking-back',
+  'runtime-api',
+  'runtime-options',
+  'send-command',
+  'views',
+];
 
 /** `src/events/json.ts` is of the layer `events`, `src/errors.ts` of the layer `errors`. */
 const layerOf = (path: string): string => {

@@ -9,6 +9,8 @@ export interface ProjectionSource {
   loadView(key: ViewKey): Promise<StoredView | undefined>;
   /** Stores all of them or none: a position without its state would lose events for ever. */
   saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void>;
+  /** Forgets them, if they are there: whoever reads one folds it from the beginning. */
+  dropViews(keys: readonly ViewKey[]): Promise<void>;
   /** Where the log ends. */
   head(): Promise<{ readonly position: number }>;
 }

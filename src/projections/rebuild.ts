@@ -1,11 +1,11 @@
-import { freeze } from 'immer';
 import type { RecordedEvent } from '../events/event.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import type { CompiledProjection } from './compiled-projection.ts';
 import { GuardedState } from './guarded-state.ts';
+import type { Fold } from './projection.ts';
 import { WHOLE_LOG } from './projection-registry.ts';
 import type { ProjectionSource, StoredView, ViewKey } from './projection-source.ts';
-import { checkData, isTree, type StateData } from './state-data.ts';
+import { isJsonTree, type StateData } from './state-data.ts';
 
 export interface RebuildOptions {
   readonly source: ProjectionSource;
@@ -51,8 +51,8 @@ class Rebuild {
   #events = 0;
   #partitions = 0;
   readonly #ended: string[] = [];
-  /** Those that have something to do with each type. */
-  readonly #concerned = new Map<string, readonly Folding[]>();
+  /** Those that have something to do with each type, and what they do. */
+  readonly #concerned = new Map<string, readonly Concerned[]>();
 
   constructor(options: RebuildOptions) {
     this.#options = options;
@@ -88,22 +88,34 @@ class Rebuild {
   #fold(event: RecordedEvent): void {
     let concerned = this.#concerned.get(event.type);
     if (concerned === undefined) {
-      concerned = this.#folding.filter((folding) => folding.reads(event.type));
+      concerned = this.#folding.flatMap((folding) => {
+        const fold = folding.foldOf(event.type);
+        return fold ? [{ folding, fold }] : [];
+      });
       this.#concerned.set(event.type, concerned);
     }
-    for (const folding of concerned) folding.fold(event);
+    for (const { folding, fold } of concerned) folding.fold(event, fold);
     if (event.type === TYPE.runEnded && event.actor === event.run) this.#ended.push(event.run);
   }
 
   async #save(folding: Folding, ids: readonly string[], position: number): Promise<void> {
     for (let next = 0; next < ids.length; next += SAVED_AT_ONCE) {
-      const views = ids
-        .slice(next, next + SAVED_AT_ONCE)
-        .flatMap((id) => folding.finished(id, position) ?? []);
-      this.#partitions += views.length;
-      if (views.length > 0) await this.#options.source.saveViews(views);
+      const { changed, unchanged } = folding.finished(ids.slice(next, next + SAVED_AT_ONCE), position);
+      this.#partitions += changed.length + unchanged.length;
+      if (changed.length > 0) await this.#options.source.saveViews(changed);
+      if (unchanged.length > 0) await this.#options.source.dropViews(unchanged);
     }
   }
+}
+
+interface Concerned {
+  readonly folding: Folding;
+  readonly fold: Fold<unknown>;
+}
+
+interface Finished {
+  readonly changed: readonly (ViewKey & StoredView)[];
+  readonly unchanged: readonly ViewKey[];
 }
 
 /** One projection with all its partitions. */
@@ -113,8 +125,8 @@ class Folding {
   /** As a text: a copy of it is made for every run. */
   readonly #initial: string;
   readonly #partitions = new Map<string, Partition>();
-  /** Those that are stored already, and those that cannot be folded here. */
-  readonly #stored = new Set<string>();
+  /** Those that are over, and those that cannot be folded here. */
+  readonly #done = new Set<string>();
   readonly #left = new Set<string>();
 
   constructor(projection: CompiledProjection, isTrusted: boolean) {
@@ -131,13 +143,11 @@ class Folding {
     return [...this.#left].map((id) => ({ projection: this.#projection, id }));
   }
 
-  reads(type: string): boolean {
-    return this.#projection.foldOf(type) !== undefined;
+  foldOf(type: string): Fold<unknown> | undefined {
+    return this.#projection.foldOf(type);
   }
 
-  fold(event: RecordedEvent): void {
-    const fold = this.#projection.foldOf(event.type);
-    if (fold === undefined) return;
+  fold(event: RecordedEvent, fold: Fold<unknown>): void {
     const id = this.#projection.partition === 'run' ? event.run : WHOLE_LOG;
     const partition = this.#partitions.get(id) ?? this.#begin(id);
     if (!partition) return;
@@ -149,28 +159,39 @@ class Folding {
     }
   }
 
-  /** The view of a partition, which is over now; undefined if there is none, or it has to be made in another way. */
-  finished(id: string, position: number): (ViewKey & StoredView) | undefined {
+  /**
+   * The views of these partitions, which are over now; not of those that have to be made in another way. What is as it began
+   * is not stored: most projections have nothing to say of most runs, and whoever asks folds nothing all the same.
+   */
+  finished(ids: readonly string[], position: number): Finished {
+    const { name: projection, version } = this.#projection;
+    const changed: (ViewKey & StoredView)[] = [];
+    const unchanged: ViewKey[] = [];
+    for (const partition of ids) {
+      const state = this.#textOf(partition);
+      if (state === undefined) continue;
+      this.#done.add(partition);
+      if (state === this.#initial) unchanged.push({ projection, version, partition });
+      else changed.push({ projection, version, partition, position, state });
+    }
+    return { changed, unchanged };
+  }
+
+  /** The state of a partition as it is stored; undefined if there is none, or none that can be. */
+  #textOf(id: string): string | undefined {
     const partition = this.#partitions.get(id);
     if (!partition) return undefined;
     this.#partitions.delete(id);
     const state = partition.guarded?.release() ?? partition.root;
-    try {
-      if (!isTree(state)) throw new Error('something stands in two places of it');
-      checkData(state);
-    } catch {
-      this.#left.add(id);
-      return undefined;
-    }
-    this.#stored.add(id);
-    const { name, version } = this.#projection;
-    return { projection: name, version, partition: id, position, state: JSON.stringify(freeze(state)) };
+    if (isJsonTree(state)) return JSON.stringify(state);
+    this.#left.add(id);
+    return undefined;
   }
 
   #begin(id: string): Partition | undefined {
     if (this.#left.has(id)) return undefined;
-    // An answer that came very late: the view is there, and the rest is folded when it is read.
-    if (this.#stored.has(id)) return undefined;
+    // An answer that came very late: the view has its position, and the rest is folded when it is read.
+    if (this.#done.has(id)) return undefined;
     const plain = JSON.parse(this.#initial) as StateData; // It was made from one, and checked to be JSON.
     const guarded = this.#isTrusted ? undefined : new GuardedState(plain);
     const partition = { root: guarded?.root ?? plain, guarded };

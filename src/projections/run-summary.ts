@@ -72,8 +72,7 @@ export const runSummary = projection({
   on: {
     [TYPE.started]: andActor((state, event) => {
       if (event.actor !== event.run) return;
-      const { workflow } = event.data;
-      state.workflow = typeof workflow === 'string' ? workflow : event.machine;
+      state.workflow = event.machine;
       state.startedAtMs = event.atMs;
     }),
     [TYPE.callDone]: andActor((state, { kind }) => {

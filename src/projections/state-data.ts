@@ -34,9 +34,13 @@ export const checkData = (value: unknown, known?: unknown, path = '$'): void => 
 const keysOf = (value: StateData): Iterable<PropertyKey> =>
   Array.isArray(value) ? value.keys() : Object.keys(value);
 
+const isJsonScalar = (value: unknown): boolean =>
+  typeof value === 'number'
+    ? Number.isFinite(value) && !Object.is(value, -0)
+    : typeof value === 'string' || typeof value === 'boolean' || value === null;
+
 function checkScalar(value: unknown, path: string): void {
-  if (value === null || typeof value === 'boolean' || typeof value === 'string') return;
-  if (typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)) return;
+  if (isJsonScalar(value)) return;
   const found =
     typeof value === 'number' ? `the number ${Object.is(value, -0) ? '-0' : value}` : typeof value;
   throw new RuntimeError('PAYLOAD_UNSUPPORTED', { path, found });
@@ -72,3 +76,20 @@ export const isTree = (root: StateData): boolean => {
   }
   return true;
 };
+
+/** Whether JSON gives back exactly what is in the data, and each object of it stands in one place only: in one walk. */
+export const isJsonTree = (root: StateData): boolean => isJsonTreeWith(root, new Set());
+
+function isJsonTreeWith(value: StateData, seen: Set<StateData>): boolean {
+  if (!Object.isFrozen(value)) {
+    if (seen.has(value)) return false;
+    seen.add(value);
+  }
+  if (!Array.isArray(value) && !(isPlain(value) && Object.getOwnPropertySymbols(value).length === 0))
+    return false;
+  for (const key of keysOf(value)) {
+    const member = value[key];
+    if (isContainer(member) ? !isJsonTreeWith(member, seen) : !isJsonScalar(member)) return false;
+  }
+  return true;
+}

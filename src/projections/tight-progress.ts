@@ -44,7 +44,7 @@ const VERIFIED = 'IMPLEMENTATION_VERIFIED';
 /** Each tight loop pass by pass: what its scratchpad and its progress file are made of. */
 export const tightProgress = projection({
   name: 'tight-progress',
-  version: 1,
+  version: 2,
   partition: 'run',
   initial,
   on: {
@@ -63,18 +63,18 @@ export const tightProgress = projection({
     'loop.pass': (state, event) => {
       if (isOwn(event)) notePass(state, event.data);
     },
-    'loop.status': (state, { data, ...event }) => {
-      if (isOwn(event)) setStatus(state, data['status']);
+    'loop.status': (state, event) => {
+      if (isOwn(event)) setStatus(state, event.data['status']);
     },
-    'loop.decided': (state, { data, ...event }) => {
+    'loop.decided': (state, event) => {
       if (!isOwn(event)) return;
-      const { option } = data;
+      const { option } = event.data;
       if (option !== 'continue' && option !== 'retry') return;
       setStatus(state, 'in_progress');
-      setCounts(state, data);
+      setCounts(state, event.data);
     },
-    [TYPE.runEnded]: (state, { data, ...event }) => {
-      if (isOwn(event)) setStatus(state, data['verdict']);
+    [TYPE.runEnded]: (state, event) => {
+      if (isOwn(event) && hasStarted(state)) setStatus(state, event.data['verdict']);
     },
   },
 });
@@ -82,6 +82,10 @@ export const tightProgress = projection({
 /** Rows that a loop which is the root of its run wrote about itself. */
 const isOwn = ({ kind, actor, run }: Pick<RecordedEvent, 'kind' | 'actor' | 'run'>): boolean =>
   kind === 'fact' && actor === run;
+
+/** Runs of all kinds end: of others than tight loops there is nothing to tell. */
+const hasStarted = ({ folder, task, passesMax }: TightProgress): boolean =>
+  folder !== null || task !== '' || passesMax !== null;
 
 function setStatus(state: TightProgress, status: Json | undefined): void {
   if (typeof status !== 'string') return;

@@ -75,6 +75,8 @@ export interface EventLog {
   /** Stored state of one partition of a projection, with the position up to which it is folded. */
   loadView(key: ViewKey): Promise<StoredView | undefined>;
   saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void>;
+  /** Forgets them, if they are there. */
+  dropViews(keys: readonly ViewKey[]): Promise<void>;
 
   head(): Promise<Head>;
 

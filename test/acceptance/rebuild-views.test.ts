@@ -87,10 +87,21 @@ const leaveLog = async (): Promise<string> => {
   return file;
 };
 
+interface View {
+  readonly projection: string;
+  readonly partition: string;
+  readonly state: string;
+}
+
 const storedViews = (file: string) =>
   readFile(file, (db) =>
-    db.prepare('select projection, partition, state from views order by projection, partition').all(),
+    db
+      .prepare<[], View>('select projection, partition, state from views order by projection, partition')
+      .all(),
   );
+
+const saysNothing = ({ projection: name, state }: View): boolean =>
+  [...OF_RUNS, openQuestions].some((each) => each.name === name && state === JSON.stringify(each.initial));
 
 const openAgain = (file: string) =>
   open({
@@ -121,13 +132,33 @@ describe('K4: all views, rebuilt', () => {
     const rebuilt = await second.rebuildViews();
     expect(rebuilt.events).toBe((await second.audit({ reverse: true, limit: 1 }))[0]?.position);
     expect(rebuilt.partitions).toBeGreaterThanOrEqual(stored.length);
-    // They are stored, and nothing has to be folded to read them.
+    // They are stored, and nothing has to be folded to read them. Those that are as they began have nothing to say.
     const found = storedViews(file);
-    for (const view of stored) expect(found).toContainEqual(view);
+    for (const view of stored) {
+      if (saysNothing(view)) expect(found).not.toContainEqual(view);
+      else expect(found).toContainEqual(view);
+    }
+    expect(stored.some(saysNothing)).toBe(true);
     expect(await read(second)).toEqual(expected);
     // Again, with all of them in memory.
     await second.rebuildViews();
     expect(await read(second)).toEqual(expected);
+    await second.close();
+  });
+
+  it('K4: a view that was stored wrongly is replaced, also by none', async () => {
+    const file = await leaveLog();
+    const log = await openSqliteLog({ file });
+    const { position } = await log.head();
+    const { name, version, initial: state } = tightProgress;
+    const wrong = JSON.stringify({ ...state, task: 'of another run' });
+    await log.saveViews([{ projection: name, version, partition: 'p', position, state: wrong }]);
+    await log.close();
+    const runtime = await openAgain(file);
+    await runtime.rebuildViews();
+    await runtime.close();
+    const second = await openAgain(file);
+    expect(await second.read(tightProgress, 'p')).toEqual(state);
     await second.close();
   });
 

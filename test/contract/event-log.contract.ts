@@ -326,6 +326,9 @@ export function testEventLog(name: string, { open, reopen }: LogUnderTest): void
       expect(await log.loadView(key)).toEqual({ position: 2, state: '2' });
       expect(await log.loadView({ ...key, version: 2 })).toEqual({ position: 1, state: '"v2"' });
       expect(await log.loadView({ ...key, partition: 'run-2' })).toBeUndefined();
+      await log.dropViews([key, { ...key, partition: 'run-2' }]);
+      expect(await log.loadView(key)).toBeUndefined();
+      expect(await log.loadView({ ...key, version: 2 })).toEqual({ position: 1, state: '"v2"' });
     });
 
     test('names, types and data with any characters come back as they were', async () => {
@@ -362,6 +365,7 @@ export function testEventLog(name: string, { open, reopen }: LogUnderTest): void
         log.blobHashes({}),
         log.loadView(key),
         log.saveViews([]),
+        log.dropViews([]),
         log.head(),
         log.verify(),
         log.backup('/nowhere/at-all'),

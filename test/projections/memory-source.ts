@@ -52,6 +52,10 @@ export class MemorySource implements ProjectionSource {
     }
   }
 
+  async dropViews(keys: readonly ViewKey[]): Promise<void> {
+    for (const key of keys) this.views.delete(keyOf(key));
+  }
+
   async head(): Promise<{ readonly position: number }> {
     return { position: this.log.length };
   }
@@ -99,6 +103,7 @@ export class ProcessSource implements ProjectionSource {
   scan = (query: SourceQuery) => this.#answer(() => this.#source.scan(query));
   loadView = (key: ViewKey) => this.#answer(() => this.#source.loadView(key));
   saveViews = (views: readonly (ViewKey & StoredView)[]) => this.#answer(() => this.#source.saveViews(views));
+  dropViews = (keys: readonly ViewKey[]) => this.#answer(() => this.#source.dropViews(keys));
   head = () => this.#answer(() => this.#source.head());
 
   async #answer<Answer>(ask: () => Promise<Answer>): Promise<Answer> {

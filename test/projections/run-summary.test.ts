@@ -18,7 +18,7 @@ const started: EventSketch = {
   type: 'lw.started',
   kind: 'started',
   machine: 'tight-loop',
-  data: { input: null, parent: null, child: null, workflow: 'loop' },
+  data: { input: null, parent: null, child: null },
 };
 const child: EventSketch = {
   ...started,
@@ -55,7 +55,7 @@ test('a run is told from its start to its end', async () => {
     { type: 'lw.run.ended', kind: 'fact', data: { verdict: 'verified', result: null } },
   );
   expect(summary).toEqual({
-    workflow: 'loop',
+    workflow: 'tight-loop',
     status: 'ended',
     verdict: 'verified',
     startedAtMs: 1_000,
@@ -68,10 +68,6 @@ test('a run is told from its start to its end', async () => {
     deadLetters: 0,
     failures: [{ position: 4, atMs: 4_000, actor: 'r/dev', what: 'call', name: 'E', message: 'no' }],
   });
-});
-
-test('the workflow of a run is the machine of its root, if nothing else is said', async () => {
-  expect((await summaryOf('r', { ...started, data: {} })).workflow).toBe('tight-loop');
 });
 
 test('dead letters and late answers are counted, and do not move an actor', async () => {
@@ -137,7 +133,7 @@ test('S16: actors may have any name, and Object.prototype stays as it was', asyn
     const events = [{ type: 'A' }, { type: 'lw.child.done', data: { child: '__proto__' } }, { type: 'B' }];
     const summary = await summaryOf(run, started, ...events);
     expect(Object.getPrototypeOf(summary.actors)).toBe(Object.prototype);
-    expect(summary.workflow).toBe('loop');
+    expect(summary.workflow).toBe('tight-loop');
     if (run !== '__proto__') expect(Object.entries(summary.actors)).toMatchObject([[run, { messages: 3 }]]);
   }
   expect(Reflect.ownKeys(Object.prototype)).toEqual(before);

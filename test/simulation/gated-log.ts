@@ -82,6 +82,7 @@ export class GatedLog implements EventLog {
     this.#alive(() => this.#log.blobHashes(query));
   loadView = (key: ViewKey) => this.#alive(() => this.#log.loadView(key));
   saveViews = (views: readonly (ViewKey & StoredView)[]) => this.#alive(() => this.#log.saveViews(views));
+  dropViews = (keys: readonly ViewKey[]) => this.#alive(() => this.#log.dropViews(keys));
   head = () => this.#alive(() => this.#log.head());
   verify = () => this.#alive(() => this.#log.verify());
   backup = (file: string) => this.#alive(() => this.#log.backup(file));

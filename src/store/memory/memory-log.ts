@@ -171,6 +171,11 @@ class MemoryLog implements EventLog {
     for (const view of views) this.#views.set(viewKey(view), { position: view.position, state: view.state });
   }
 
+  async dropViews(keys: readonly ViewKey[]): Promise<void> {
+    this.#mustBeOpen('dropViews');
+    for (const key of keys) this.#views.delete(viewKey(key));
+  }
+
   async head(): Promise<Head> {
     this.#mustBeOpen('head');
     return this.#chain.head();

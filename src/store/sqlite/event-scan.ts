@@ -3,96 +3,57 @@ import { RuntimeError } from '../../errors.ts';
 import type { EventKind, RecordedEvent, StateValue } from '../../events/event.ts';
 import type { JsonObject } from '../../events/json.ts';
 import type { ScanQuery } from '../event-log.ts';
+import { ReadAhead } from './read-ahead.ts';
+import {
+  type Part,
+  ROW,
+  ROW_NUMBERS,
+  type ScannedRows,
+  ScanReader,
+  type ShapeRow,
+  TURN,
+  TURN_NUMBERS,
+} from './scan-reader.ts';
 
-/**
- * A row of `events` alone: names are looked up here, since three joins for every row cost more than the row. What is the same in
- * many rows (kind, type, machine, state) comes as one text, which is looked up, too: each text costs as much as all integers.
- */
-type ScannedRow = readonly [
-  position: number,
-  turn: number,
-  run: number,
-  actor: number,
-  version: number,
-  sender: number | null,
-  cause: number | null,
-  data: string,
-  shape: string,
-];
-
-/** What many rows have in common. The lengths keep two shapes apart whatever is in their texts. */
-const SHAPE = `length(kind) || ' ' || length(type) || ' ' || length(machine) || ' ' || type_version || ' ' || machine_version || ' '
-  || kind || type || machine || state`;
-
-interface Shape {
-  readonly kind: EventKind;
-  readonly type: string;
-  readonly typeVersion: number;
-  readonly machine: string;
-  readonly machineVersion: number;
-  readonly state: StateValue;
-}
-
-type ShapeRow = Omit<Shape, 'state'> & { readonly state: string };
+type Shape = Omit<ShapeRow, 'state'> & { readonly state: StateValue };
 
 const ROWS_MAX = 10_000;
-const SHAPES_MAX = 100_000;
 
 /** Reads all of a log for whoever folds it: see `EventLog.scan`. */
 export class EventScanner {
+  readonly #db: Database.Database;
   readonly #file: string;
-  readonly #select: Database.Statement<[number, number, number], ScannedRow>;
-  readonly #selectTurns: Database.Statement<[number, number], [turn: number, first: number, atMs: number]>;
   readonly #selectTurnId: Database.Statement<[number], string>;
-  readonly #selectShape: Database.Statement<[number], ShapeRow>;
-  readonly #shapes = new Map<string, Shape>();
   readonly runs: Names;
   readonly actors: Names;
+  /** Whoever asks for one part after the other. */
+  #course: Course | undefined;
 
   constructor(db: Database.Database, file: string) {
-    this.#select = db
-      .prepare<[number, number, number], ScannedRow>(
-        `select position, turn, run, actor, version, sender, cause, data, ${SHAPE}
-          from events where position > ? and position < ? order by position limit ?`,
-      )
-      .raw();
+    this.#db = db;
     this.#file = file;
-    this.#selectTurns = db
-      .prepare<[number, number], [number, number, number]>(
-        'select turn, first, at_ms from turns where turn between ? and ? order by turn',
-      )
-      .raw();
     this.#selectTurnId = db.prepare<[number], string>('select id from turns where turn = ?').pluck();
-    this.#selectShape = db.prepare(
-      `select kind, type, type_version as typeVersion, machine, machine_version as machineVersion, state
-        from events where position = ?`,
-    );
     this.runs = new Names(db, 'runs', 'name');
     this.actors = new Names(db, 'actors', 'address');
   }
 
-  scan({ after, before = Number.MAX_SAFE_INTEGER, limit = ROWS_MAX }: ScanQuery): readonly RecordedEvent[] {
-    const rows = this.#select.all(after, before, Math.min(limit, ROWS_MAX));
-    const [first, last] = [rows[0], rows.at(-1)];
-    const turns = first && last ? this.#selectTurns.all(first[1], last[1]) : [];
-    const events: RecordedEvent[] = [];
-    let index = 0;
-    let place: Place = { scanner: this, turn: 0, first: 0, atMs: 0 };
-    let expected = after + 1;
-    for (const row of rows) {
-      // Positions have no gaps: a row that is gone is seen, even if nothing else of it is checked here.
-      if (row[0] !== expected) throw this.corrupt(expected, 'the row is missing');
-      expected += 1;
-      if (place.turn !== row[1]) {
-        // There are turns without events.
-        while ((turns[index]?.[0] ?? row[1]) < row[1]) index += 1;
-        const turn = turns[index];
-        if (turn?.[0] !== row[1]) throw this.corrupt(row[0], 'its turn is missing');
-        place = { scanner: this, turn: turn[0], first: turn[1], atMs: turn[2] };
-      }
-      events.push(new ScannedEvent(row, this.#shapeOf(row), place));
+  async scan({ after, before, limit = ROWS_MAX }: ScanQuery): Promise<readonly RecordedEvent[]> {
+    const part = { after, before: before ?? Number.MAX_SAFE_INTEGER, limit: Math.min(limit, ROWS_MAX) };
+    if (!this.#course?.goesOn(part)) {
+      await this.end();
+      this.#course = new Course(this.#db, part, before !== undefined);
     }
-    return events;
+    const course = this.#course;
+    const rows = await course.read(part);
+    if (course.isOver) await this.end();
+    return this.#eventsOf(rows, course.shapes, after);
+  }
+
+  /** Lets go of what reads ahead. */
+  async end(): Promise<void> {
+    const course = this.#course;
+    this.#course = undefined;
+    await course?.end();
   }
 
   turnId(turn: number): string {
@@ -103,15 +64,81 @@ export class EventScanner {
     return new RuntimeError('LOG_CORRUPT', { file: this.#file, position, problem });
   }
 
-  #shapeOf([position, , , , , , , , key]: ScannedRow): Shape {
-    const known = this.#shapes.get(key);
-    if (known) return known;
-    const row = this.#selectShape.get(position);
-    if (!row) throw this.corrupt(position, 'the row is missing');
-    const shape = { ...row, state: deepFrozen(JSON.parse(row.state) as StateValue) }; // The kernel wrote it.
-    if (this.#shapes.size >= SHAPES_MAX) this.#shapes.clear();
-    this.#shapes.set(key, shape);
-    return shape;
+  #eventsOf(
+    { numbers, data, turns }: ScannedRows,
+    shapes: readonly Shape[],
+    after: number,
+  ): readonly RecordedEvent[] {
+    const events: RecordedEvent[] = [];
+    let nextTurn = 0;
+    let place: Place = { scanner: this, turn: 0, first: 0, atMs: 0 };
+    let expected = after + 1;
+    for (let at = 0; at < numbers.length; at += ROW_NUMBERS) {
+      const position = numberAt(numbers, at + ROW.position);
+      // Positions have no gaps: a row that is gone is seen, even if nothing else of it is checked here.
+      if (position !== expected) throw this.corrupt(expected, 'the row is missing');
+      expected += 1;
+      const turn = numberAt(numbers, at + ROW.turn);
+      if (place.turn !== turn) {
+        // There are turns without events.
+        while (numberAt(turns, nextTurn + TURN.turn) < turn) nextTurn += TURN_NUMBERS;
+        if (turns[nextTurn + TURN.turn] !== turn) throw this.corrupt(position, 'its turn is missing');
+        const [first, atMs] = [numberAt(turns, nextTurn + TURN.first), numberAt(turns, nextTurn + TURN.atMs)];
+        place = { scanner: this, turn, first, atMs };
+      }
+      const shape = shapes[numberAt(numbers, at + ROW.shape)] ?? missing(position, place);
+      events.push(new ScannedEvent({ numbers, at, data: data[events.length] ?? '', shape, place }));
+    }
+    return events;
+  }
+}
+
+const numberAt = (numbers: Float64Array, index: number): number => numbers[index] ?? Number.NaN;
+
+/** One way through the log, part by part. */
+class Course {
+  readonly shapes: Shape[] = [];
+  readonly #db: Database.Database;
+  readonly #part: Part;
+  #ahead: ReadAhead | undefined;
+  #reader: ScanReader | undefined;
+  #next: number;
+
+  constructor(db: Database.Database, part: Part, hasEnd: boolean) {
+    this.#db = db;
+    this.#part = part;
+    this.#next = part.after;
+    this.#ahead = hasEnd ? ReadAhead.start(db.name, part) : undefined;
+  }
+
+  goesOn({ after, before, limit }: Part): boolean {
+    return after === this.#next && before === this.#part.before && limit === this.#part.limit;
+  }
+
+  get isOver(): boolean {
+    return this.#next >= this.#part.before - 1;
+  }
+
+  async read(part: Part): Promise<ScannedRows> {
+    this.#next = part.after + part.limit;
+    const rows = (await this.#ahead?.next()) ?? this.#readHere(part);
+    for (const shape of rows.shapes)
+      this.shapes.push({ ...shape, state: deepFrozen(JSON.parse(shape.state) as StateValue) }); // The kernel wrote it.
+    return rows;
+  }
+
+  async end(): Promise<void> {
+    await this.#ahead?.end();
+  }
+
+  #readHere(part: Part): ScannedRows {
+    if (!this.#reader) {
+      // Whoever reads numbers the shapes: those of a thread that failed are of no use.
+      this.shapes.length = 0;
+      this.#ahead = undefined;
+      this.#reader = new ScanReader(this.#db);
+    }
+    return this.#reader.read(part);
   }
 }
 
@@ -148,6 +175,15 @@ interface Place {
   readonly atMs: number;
 }
 
+interface ScannedRow {
+  readonly numbers: Float64Array;
+  /** Where its numbers begin. */
+  readonly at: number;
+  readonly data: string;
+  readonly shape: Shape;
+  readonly place: Place;
+}
+
 /** A row whose payload and id are read when they are first looked at. */
 class ScannedEvent implements RecordedEvent {
   readonly position: number;
@@ -168,25 +204,27 @@ class ScannedEvent implements RecordedEvent {
   /** A text until it is looked at. */
   #data: string | JsonObject;
 
-  constructor(row: ScannedRow, shape: Shape, place: Place) {
+  constructor({ numbers, at, data, shape, place }: ScannedRow) {
     const { runs, actors } = place.scanner;
-    const sender = row[5];
-    this.position = row[0];
-    this.turn = row[1];
+    const position = numberAt(numbers, at + ROW.position);
+    const sender = numberAt(numbers, at + ROW.sender);
+    const cause = numberAt(numbers, at + ROW.cause);
+    this.position = position;
+    this.turn = place.turn;
     this.atMs = place.atMs;
-    this.run = runs.of(row[2]) ?? missing(row[0], place);
-    this.actor = actors.of(row[3]) ?? missing(row[0], place);
-    this.version = row[4];
+    this.run = runs.of(numberAt(numbers, at + ROW.run)) ?? missing(position, place);
+    this.actor = actors.of(numberAt(numbers, at + ROW.actor)) ?? missing(position, place);
+    this.version = numberAt(numbers, at + ROW.version);
     this.kind = shape.kind;
     this.type = shape.type;
     this.typeVersion = shape.typeVersion;
-    this.from = sender === null ? null : (actors.of(sender) ?? missing(row[0], place));
-    this.cause = row[6];
+    this.from = sender === 0 ? null : (actors.of(sender) ?? missing(position, place));
+    this.cause = cause === 0 ? null : cause;
     this.machine = shape.machine;
     this.machineVersion = shape.machineVersion;
     this.state = shape.state;
     this.#place = place;
-    this.#data = row[7];
+    this.#data = data;
   }
 
   get id(): string {

@@ -129,7 +129,12 @@ class SqliteLog implements EventLog {
   }
 
   async scan(query: ScanQuery): Promise<readonly RecordedEvent[]> {
-    return this.#read('scan', () => this.#scanner.scan(query));
+    this.#mustBeOpen('scan');
+    try {
+      return await this.#scanner.scan(query);
+    } catch (error) {
+      throw explainFault(error, { file: this.file, doing: 'reading' });
+    }
   }
 
   async findTurn(
@@ -191,6 +196,14 @@ class SqliteLog implements EventLog {
     });
   }
 
+  async dropViews(keys: readonly ViewKey[]): Promise<void> {
+    const { transactions, values } = this.#mustWrite('dropViews');
+    if (keys.length === 0) return;
+    transactions.run(() => {
+      for (const key of keys) values.dropView(key);
+    });
+  }
+
   async head(): Promise<Head> {
     return this.#read('head', () => this.#head ?? this.#turns.checkedHead());
   }
@@ -222,7 +235,7 @@ class SqliteLog implements EventLog {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.allSettled(this.#backups);
+    await Promise.allSettled([...this.#backups, this.#scanner.end()]);
     try {
       this.#db.close();
     } finally {

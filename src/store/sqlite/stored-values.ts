@@ -73,6 +73,9 @@ export function createValueWriter(db: Database.Database) {
   const putView = db.prepare<[readonly Value[]]>(
     'insert or replace into views (projection, version, partition, position, state, digest) values (?, ?, ?, ?, ?, ?)',
   );
+  const deleteView = db.prepare<[string, number, string]>(
+    'delete from views where projection = ? and version = ? and partition = ?',
+  );
   const putBlob = db.prepare<[readonly Value[]]>(
     'insert or ignore into blobs (hash, text, digest) values (?, ?, ?)',
   );
@@ -93,6 +96,9 @@ export function createValueWriter(db: Database.Database) {
     view(view: ViewKey & StoredView): void {
       const { projection, version, partition, position, state } = view;
       putView.run([projection, version, partition, position, state, viewDigest(view)]);
+    },
+    dropView: ({ projection, version, partition }: ViewKey): void => {
+      deleteView.run(projection, version, partition);
     },
     blob: (hash: string, text: string): void => {
       putBlob.run([hash, text, blobDigest(hash, text)]);
