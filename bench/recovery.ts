@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
-import { agent, createRuntime } from 'loopwright';
-import { answer, GOAL, type Report, workflows } from './chart.ts';
+import { createRuntime } from 'loopwright';
+import { GOAL, loop, loopAgents } from './chart.ts';
 import { median, tempFile } from './measure.ts';
 
 export interface Recovery {
@@ -12,6 +12,7 @@ export interface Recovery {
 }
 
 const OPEN_CALLS = 100;
+const never = new Promise<void>(() => undefined);
 
 /** The time to open a log with a hundred open calls until all are started again: in a small log, and in a large one. */
 export const measureRecovery = async ({
@@ -41,30 +42,25 @@ export const measureRecovery = async ({
 /** Writes a log of so many events by running loops, then leaves a hundred loops with an open call each. */
 const fill = async (file: string, events: number): Promise<number> => {
   let isHolding = false;
-  const never = new Promise<Report>(() => undefined);
-  const work = agent(
-    ({ input }: { input: { pass: number } | null }) => (isHolding ? never : answer(input ?? { pass: 1 })),
-    { concurrency: 10_000 },
-  );
   const runtime = await createRuntime({
     file,
-    workflows: [...workflows],
-    agents: { work },
+    workflows: [loop],
+    agents: loopAgents(() => (isHolding ? never : undefined), 10_000),
     durability: 'normal',
+    runsFolder: null,
   });
   let committed = 0;
   runtime.events$.subscribe(() => {
     committed += 1;
   });
   const follow = async (): Promise<void> => {
-    const run = await runtime.start('loop', { goal: GOAL, passesMax: 5 });
+    const run = await runtime.start('tight-loop', GOAL);
     await run.result();
     if (committed < events) await follow();
   };
   await Promise.all(Array.from({ length: 500 }, follow));
   isHolding = true;
-  for (let index = 0; index < OPEN_CALLS; index += 1)
-    await runtime.start('loop', { goal: GOAL, passesMax: 5 });
+  for (let index = 0; index < OPEN_CALLS; index += 1) await runtime.start('tight-loop', GOAL);
   await runtime.close();
   return committed;
 };
@@ -76,15 +72,12 @@ const openUntilStarted = async (file: string): Promise<number> => {
     allStarted = resolve;
   });
   const startMs = performance.now();
-  const work = agent(
-    () => {
-      started += 1;
-      if (started === OPEN_CALLS) allStarted();
-      return new Promise<Report>(() => undefined);
-    },
-    { concurrency: 10_000 },
-  );
-  const runtime = await createRuntime({ file, workflows: [...workflows], agents: { work } });
+  const agents = loopAgents(() => {
+    started += 1;
+    if (started === OPEN_CALLS) allStarted();
+    return never;
+  }, 10_000);
+  const runtime = await createRuntime({ file, workflows: [loop], agents, runsFolder: null });
   await done;
   const tookMs = performance.now() - startMs;
   await runtime.close();

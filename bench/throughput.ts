@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs';
-import { agent, createRuntime, type RecordedEvent, type Run, type Runtime, runSummary } from 'loopwright';
-import { type AnyMachineSnapshot, type AnyStateMachine, createActor, type EventObject } from 'xstate';
-import { answer, GOAL, machines, type Report, workflows } from './chart.ts';
+import { contextView, createRuntime, type RecordedEvent, type Runtime, tightProgress } from 'loopwright';
+import { createBareRun } from './bare.ts';
+import { GOAL, loop, loopAgents } from './chart.ts';
 import { median, tempFile } from './measure.ts';
 
 export interface Throughput {
@@ -20,37 +20,33 @@ export interface Throughput {
 const SLICE_MS = 250;
 
 /**
- * Committed events a second with many loops in flight against the bare rate of the same, unmodified machines on the same
- * events, in slices of a quarter of a second that take turns. A second ratio counts only events that moved a machine: rows
- * which have no counterpart in the bare run (facts, stops) do not flatter it.
+ * Committed events a second with many loops in flight, the context and progress of each folded as they come, against the bare rate
+ * of the same, unmodified machines on the same events, in slices of a quarter of a second that take turns. A second ratio
+ * counts only events that moved a machine: rows which have no counterpart in the bare run (facts, stops) do not flatter it.
  */
 export const measureThroughput = async ({
   loops,
   pairs,
-  lookedAt = LOOKED_AT,
 }: {
   loops: number;
   pairs: number;
-  lookedAt?: number;
 }): Promise<Throughput> => {
   const file = tempFile('throughput');
   const gate = createGate();
-  const work = agent(
-    async ({ input }: { input: { pass: number } | null }): Promise<Report> => {
-      if (gate.isClosed) await gate.opened();
-      return answer(input ?? { pass: 1 });
-    },
-    { concurrency: loops },
-  );
   const runtime = await createRuntime({
     file,
-    workflows: [...workflows],
-    agents: { work },
+    workflows: [loop],
+    agents: loopAgents(() => (gate.isClosed ? gate.opened() : undefined), loops),
+    runsFolder: null,
   });
   const counts = createCounts();
   runtime.events$.subscribe(counts.count);
-  const feeder = createFeeder(runtime, loops, lookedAt);
-  const bare = await createBareRun(runtime, gate);
+  const feeder = createFeeder(runtime, loops);
+  gate.open();
+  const finished = await finishedRun(runtime);
+  gate.close();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const bare = await createBareRun(await runtime.audit({ run: finished.id }));
 
   await ownSlice(gate, counts);
   bare(SLICE_MS);
@@ -157,21 +153,19 @@ const ownSlice = async (gate: Gate, counts: ReturnType<typeof createCounts>): Pr
   };
 };
 
-type LoopRuntime = Runtime<(typeof workflows)[number]>;
+type LoopRuntime = Runtime<typeof loop>;
 
-/** Of the loops that end, one in so many is looked at: its view is folded from the log. */
-const LOOKED_AT = 10;
-
-/** Keeps so many loops in flight: each that ends is followed by another. */
-const createFeeder = (runtime: LoopRuntime, loops: number, lookedAt: number) => {
+/** Keeps so many loops in flight: each that ends is followed by another. Two views of each are kept up to date. */
+const createFeeder = (runtime: LoopRuntime, loops: number) => {
   let isStopped = false;
-  let ended = 0;
   const follow = async (): Promise<void> => {
     if (isStopped) return;
-    const run = await runtime.start('loop', { goal: GOAL, passesMax: 5 });
+    const run = await runtime.start('tight-loop', GOAL);
+    const watching = [contextView, tightProgress].map((view) =>
+      runtime.view$<unknown>(view, run.id).subscribe(() => undefined),
+    );
     await run.result();
-    ended += 1;
-    if (ended % lookedAt === 0) await runtime.read(runSummary, run.id);
+    for (const each of watching) each.unsubscribe();
     await follow();
   };
   const all = Array.from({ length: loops }, follow);
@@ -183,76 +177,10 @@ const createFeeder = (runtime: LoopRuntime, loops: number, lookedAt: number) => 
   };
 };
 
-/** The unmodified machines on the events of a run that the log has: the rate of bare `machine.transition`. */
-const createBareRun = async (runtime: LoopRuntime, gate: Gate): Promise<(forMs: number) => number> => {
-  gate.open();
-  const run: Pick<Run, 'id'> = await finishedRun(runtime);
-  gate.close();
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  const steps = (await runtime.audit({ run: run.id })).flatMap(toStep);
-  const scopes = { loop: createScope(machines.loop), agent: createScope(machines.agent) };
-  return (forMs) => {
-    const startMs = performance.now();
-    let transitions = 0;
-    while (performance.now() - startMs < forMs) {
-      const snapshots = new Map<string, AnyMachineSnapshot>();
-      for (const { actor, machine, event, input } of steps) {
-        const { scope, actions } = scopes[machine];
-        actions.length = 0;
-        const before = snapshots.get(actor);
-        const chart: AnyStateMachine = machines[machine];
-        snapshots.set(
-          actor,
-          before && event ? chart.transition(before, event, scope) : chart.getInitialSnapshot(scope, input),
-        );
-      }
-      transitions += steps.length;
-    }
-    return transitions / ((performance.now() - startMs) / 1_000);
-  };
-};
-
 const finishedRun = async (runtime: LoopRuntime) => {
   for (;;) {
     const [ended] = await runtime.runs({ status: 'ended', limit: 1 });
     if (ended) return ended;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-};
-
-interface BareStep {
-  readonly actor: string;
-  readonly machine: 'loop' | 'agent';
-  readonly event: EventObject | undefined;
-  readonly input: unknown;
-}
-
-/** What XState was given for a row of the log. */
-const toStep = ({ actor, machine, kind, type, data }: RecordedEvent): BareStep[] => {
-  if (machine !== 'loop' && machine !== 'agent') return [];
-  if (kind === 'started') return [{ actor, machine, event: undefined, input: data.input }];
-  if (kind !== 'message') return [];
-  const event =
-    type === 'lw.call.done'
-      ? { type: 'xstate.done.actor.work', output: data.output, actorId: 'work' }
-      : { ...data, type };
-  return [{ actor, machine, event, input: undefined }];
-};
-
-const createScope = (machine: AnyStateMachine) => {
-  const self = createActor(machine, { input: { goal: GOAL, passesMax: 5 } });
-  const actions: unknown[] = [];
-  const scope = {
-    self,
-    system: self.system,
-    id: '',
-    sessionId: '',
-    logger() {},
-    defer() {},
-    emit() {},
-    stopChild() {},
-    actionExecutor: (action: unknown) => actions.push(action),
-  };
-  // What a pure transition reads of the scope; the rest of its type is for live actors.
-  return { scope: scope as unknown as Parameters<AnyStateMachine['transition']>[2], actions };
 };

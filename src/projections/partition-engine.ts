@@ -13,6 +13,7 @@ import type { OnFault } from './projection-fault.ts';
 import { ProjectionRegistry, type Which } from './projection-registry.ts';
 import type { ProjectionSource } from './projection-source.ts';
 import { rebuildAll } from './rebuild.ts';
+import { RecentRuns } from './recent-runs.ts';
 import type { Subject } from './replay.ts';
 import { ViewSaver } from './view-saver.ts';
 import { Watching } from './watching.ts';
@@ -29,6 +30,7 @@ export class PartitionEngine implements ProjectionEngine {
   readonly #cache: PartitionCache;
   readonly #watching: Watching;
   readonly #catchUp: CatchUp;
+  readonly #recent: RecentRuns;
   readonly #committed: (readonly RecordedEvent[])[] = [];
   #isFolding = false;
   #isClosed = false;
@@ -63,7 +65,13 @@ export class PartitionEngine implements ProjectionEngine {
       if (!this.#isClosed) void this.#saver.save(leaving);
     });
     this.#watching = new Watching(this.#live, report);
-    this.#catchUp = new CatchUp({ source, saver: this.#saver, live: this.#live, watching: this.#watching });
+    this.#recent = new RecentRuns(source);
+    this.#catchUp = new CatchUp({
+      source: this.#recent.source(),
+      saver: this.#saver,
+      live: this.#live,
+      watching: this.#watching,
+    });
   }
 
   committed(events: readonly RecordedEvent[]): void {
@@ -148,6 +156,7 @@ export class PartitionEngine implements ProjectionEngine {
   #fold(event: RecordedEvent, folded: Set<Partition>): void {
     const { frontier } = this.#live;
     if (frontier !== undefined && event.position <= frontier) return;
+    this.#recent.note(event);
     const lapsed = frontier !== undefined && event.position > frontier + 1 ? this.#live.all() : [];
     for (const partition of lapsed) this.#live.remove(partition);
     this.#live.forEach(event, (partition) => {

@@ -33,6 +33,7 @@ import { StreamReader } from './stream-reader.ts';
 import type { Transactions } from './transactions.ts';
 import { TurnReader } from './turn-reader.ts';
 import { verifyLog } from './verify-log.ts';
+import { ViewQueue } from './view-queue.ts';
 import { createWorkReader } from './work-tables.ts';
 import type { WriterLock } from './writer-lock.ts';
 
@@ -69,6 +70,7 @@ class SqliteLog implements EventLog {
   readonly #values: ReturnType<typeof createValueReader>;
   readonly #readWork: () => OpenWork;
   readonly #backups = new Set<Promise<void>>();
+  readonly #views = new ViewQueue(() => this.#flushViews());
   /** Where the log ends; only the writer may know it by heart. */
   #head: Head | undefined;
   #isClosed = false;
@@ -93,7 +95,12 @@ class SqliteLog implements EventLog {
     if (batch.turns.length === 0 && batch.snapshots.length === 0) return [];
     const head = this.#head ?? this.#turns.head();
     try {
-      const appended = transactions.run(() => appender.append(batch, head));
+      const appended = this.#withViews((write) =>
+        transactions.run(() => {
+          write();
+          return appender.append(batch, head);
+        }),
+      );
       this.#head = appended.head;
       return appended.turns;
     } catch (error) {
@@ -189,19 +196,19 @@ class SqliteLog implements EventLog {
   }
 
   async saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void> {
-    const { transactions, values } = this.#mustWrite('saveViews');
-    if (views.length === 0) return;
-    transactions.run(() => {
-      for (const view of views) values.view(view);
-    });
+    this.#mustWrite('saveViews');
+    if (views.length > 0) await this.#views.add(views);
   }
 
   async dropViews(keys: readonly ViewKey[]): Promise<void> {
     const { transactions, values } = this.#mustWrite('dropViews');
     if (keys.length === 0) return;
-    transactions.run(() => {
-      for (const key of keys) values.dropView(key);
-    });
+    this.#withViews((write) =>
+      transactions.run(() => {
+        write();
+        for (const key of keys) values.dropView(key);
+      }),
+    );
   }
 
   async head(): Promise<Head> {
@@ -236,10 +243,35 @@ class SqliteLog implements EventLog {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await Promise.allSettled([...this.#backups, this.#scanner.end()]);
+    this.#flushViews();
     try {
       this.#db.close();
     } finally {
       this.#writer?.lock.release();
+    }
+  }
+
+  /** Does a transaction, in which `write` stores the views that wait for one. */
+  #withViews<Result>(transact: (write: () => void) => Result): Result {
+    const { views, settled } = this.#views.take();
+    try {
+      const result = transact(() => {
+        for (const view of views) this.#writer?.values.view(view);
+      });
+      settled();
+      return result;
+    } catch (error) {
+      settled(error);
+      throw error;
+    }
+  }
+
+  #flushViews(): void {
+    if (this.#views.isEmpty) return;
+    try {
+      this.#withViews((write) => this.#writer?.transactions.run(write));
+    } catch {
+      // Whoever waits for them is told.
     }
   }
 
