@@ -58,6 +58,20 @@ export {
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
+export type { FeedbackImport } from './import/feedback-file.ts';
+export { type ImportedRun, type ImportedRunOptions, importedRun } from './import/imported-run.ts';
+export type { ProgressImport } from './import/progress-file.ts';
+// What other systems have written.
+export { detectImport, type ReadImport, type ReadImportOptions, readImport } from './import/read-import.ts';
+export {
+  type AcceptedRow,
+  IMPORT_LIMITS,
+  type ImportFormat,
+  type ReadRows,
+  type RefusedRow,
+} from './import/rows.ts';
+export { readSettingsFile, type SettingsImport, type SettingsLoop } from './import/settings-file.ts';
+export { type GivenStoryFile, readStoryFiles, type StoriesImport } from './import/story-files.ts';
 export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
