@@ -67,6 +67,9 @@ export interface ErrorFields {
   AGENT_ANSWER_BAD: { file: string; problem: string };
   TURN_TOO_LONG: { run: string; deliveries: number };
   COMMAND_TIMED_OUT: { file: string; id: string };
+  WRONG_USE: { problem: string; instead: string };
+  AMBIGUOUS_ID: { given: string; found: readonly string[] };
+  SECRET_IN_FILE: { file: string; path: string };
 }
 
 export type ErrorCode = keyof ErrorFields;
@@ -304,6 +307,15 @@ const MESSAGES: {
   COMMAND_TIMED_OUT: ({ file, id }) => [
     `The owner of "${file}" has not dealt with the command "${id}" yet.`,
     'It stays in the inbox and will be done once: ask for its outcome later by that id.',
+  ],
+  WRONG_USE: ({ problem, instead }) => [problem, instead],
+  AMBIGUOUS_ID: ({ given, found }) => [
+    `"${given}" is the beginning of more than one id.`,
+    `Give more of it: ${list(found)}.`,
+  ],
+  SECRET_IN_FILE: ({ file, path }) => [
+    `"${file}" has what looks like a secret at ${path}, and a workflow is kept in the log.`,
+    'Take it out of the file: name its environment variable in passEnv of the agent.',
   ],
 };
 
