@@ -28,10 +28,16 @@ export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
 export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';
 export type { Cause, Why } from './audit/why.ts';
 export type { Branch } from './branch.ts';
-export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
+export {
+  type ErrorCode,
+  type ErrorFields,
+  type FileProblem,
+  isRuntimeError,
+  RuntimeError,
+} from './errors.ts';
 export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
-export { isBlobRef } from './events/blob.ts';
+export { blobRefsIn, isBlobRef, resolveBlobs } from './events/blob.ts';
 export { type Delivery, delivery, type PureFunction } from './events/delivery.ts';
 export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
 export type {
@@ -58,6 +64,11 @@ export {
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
+// Workflow files.
+export { workflowOf } from './files/compile.ts';
+export { type AgentDescription, agentsOf, type FileAgentsOptions } from './files/file-agents.ts';
+export type { UsedLines } from './files/script-agent.ts';
+export { parseWorkflowFile, readWorkflowFile, type WorkflowFile } from './files/workflow-file.ts';
 export type { FeedbackImport } from './import/feedback-file.ts';
 export { type ImportedRun, type ImportedRunOptions, importedRun } from './import/imported-run.ts';
 export type { ProgressImport } from './import/progress-file.ts';
@@ -82,6 +93,7 @@ export type {
   GivenConsistencyCheck,
   GivenQualityGate,
 } from './machines/check.ts';
+export { DEFINITION } from './machines/definition-machine.ts';
 export { type FeedbackRequest, isFeedbackRequest, type TargetAnswer } from './machines/feedback-work.ts';
 export type { Gap, GapRule } from './machines/gap.ts';
 export { fingerprint, type Issue, type IssueRecord } from './machines/issues.ts';

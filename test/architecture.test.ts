@@ -18,13 +18,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
   actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'yaml', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
+  files: [...FACTS, 'events', 'machines', 'actors', 'yaml', 'zod', 'node:*'],
   audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
   runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
   import: [...FACTS, 'events', 'machines', 'actors'],
-  index: [...INNER, 'actors', 'audit', 'proofs', 'runtime', 'import'],
+  index: [...INNER, 'actors', 'audit', 'files', 'proofs', 'runtime', 'import'],
   testing: ['index', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
-  cli: ['index', 'node:*'],
+  cli: ['errors', 'index', 'node:*', 'commander', 'picocolors', 'rxjs'],
 };
 
 /** XState runs in machines and behind one door. Everyone else who may import it may name its types only. */
