@@ -83,6 +83,7 @@ export {
 } from './import/rows.ts';
 export { readSettingsFile, type SettingsImport, type SettingsLoop } from './import/settings-file.ts';
 export { type GivenStoryFile, readStoryFiles, type StoriesImport } from './import/story-files.ts';
+export { loopsIn, workflowText } from './import/workflow-text.ts';
 export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
@@ -209,7 +210,7 @@ export {
   type StoryView,
   storyView,
 } from './projections/story-view.ts';
-export { type TightProgress, tightProgress } from './projections/tight-progress.ts';
+export { type TightProgress, tightFiles, tightProgress } from './projections/tight-progress.ts';
 export {
   type FeedbackAuditRow,
   type FeedbackStatistics,
@@ -226,5 +227,12 @@ export { createRuntime, openLog } from './runtime.ts';
 export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts';
 export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 export { type SendCommandOptions, sendCommand } from './send-command.ts';
-export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+export type {
+  EventLog,
+  EventQuery,
+  Head,
+  RunFilter,
+  VerifyOptions,
+  VerifyReport,
+} from './store/event-log.ts';
 export { importLog } from './store/transfer.ts';

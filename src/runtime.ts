@@ -232,7 +232,10 @@ const toRuntime = (assembly: Assembly): Runtime => {
     },
     ...lookBack({ parts, mustBeOpen: open, open: openParts }),
     execute: (command, options = {}) => assembly.execute(command, options),
-    verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
+    verify: async (options = {}) => ({
+      log: await log.verify(options),
+      replay: await replayLog(log, registry, options),
+    }),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),

@@ -21,11 +21,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   files: [...FACTS, 'events', 'machines', 'actors', 'yaml', 'zod', 'node:*'],
   audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
   runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
-  import: [...FACTS, 'events', 'machines', 'actors'],
+  import: [...FACTS, 'events', 'machines', 'actors', 'yaml'],
   index: [...INNER, 'actors', 'audit', 'files', 'proofs', 'runtime', 'import'],
   testing: ['index', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
-  cli: ['errors', 'index', 'node:*', 'commander', 'picocolors', 'rxjs'],
+  cli: ['errors', 'index', 'inspect', 'node:*', 'commander', 'picocolors', 'rxjs'],
 };
 
 /** XState runs in machines and behind one door. Everyone else who may import it may name its types only. */

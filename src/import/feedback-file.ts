@@ -11,15 +11,18 @@ export interface FeedbackImport extends ReadRows {
   readonly rows: readonly { readonly line: number; readonly row: FeedbackRow }[];
 }
 
-/** Reads a feedback file. A line that is empty is none. */
-export const readFeedbackFile = (text: string, redactor?: Redactor): FeedbackImport => {
+/**
+ * Reads a feedback file. A line that is empty is none. If the text is not whole, lines with U+FFFD in them had bytes that are no
+ * text.
+ */
+export const readFeedbackFile = (text: string, redactor?: Redactor, isWhole = true): FeedbackImport => {
   const lines = withoutMark(text).split('\n');
   const faults = new Map<number, string>();
   let count = 0;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
     count += 1;
-    const fault = problemOf(line, count);
+    const fault = !isWhole && line.includes('\uFFFD') ? 'it is not UTF-8' : problemOf(line, count);
     if (fault !== undefined) faults.set(index, fault);
   }
   // An empty line in the place of one that is refused already: the others keep their numbers.

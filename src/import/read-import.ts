@@ -51,23 +51,34 @@ const isLines = (text: string): boolean =>
     );
 
 /**
- * Reads a file of another system: which of its rows can be taken, and of each that cannot, why. Nothing is written, and nothing in
- * it is trusted. Null if it is of no format that is known.
+ * Reads a file of another system, as text or as bytes: which of its rows can be taken, and of each that cannot, why. Nothing is
+ * written, and nothing in it is trusted. Null if it is of no format that is known.
  */
 export const readImport = (
-  text: string,
+  given: string | Uint8Array,
   { format, path = 'story.md', redactor }: ReadImportOptions = {},
 ): ReadImport | null => {
+  const { text, isWhole } = textOf(given);
   switch (format ?? detectImport(text)) {
     case 'feedback':
-      return readFeedbackFile(text, redactor);
+      return readFeedbackFile(text, redactor, isWhole);
     case 'progress':
-      return readProgressFile(text, redactor);
+      return readProgressFile(isWhole ? text : NO_TEXT, redactor);
     case 'stories':
-      return readStoryFiles([{ path, text }], redactor);
+      return readStoryFiles([isWhole ? { path, text } : { path, problem: 'it is not UTF-8' }], redactor);
     case 'settings':
-      return readSettingsFile(text, redactor);
+      return readSettingsFile(isWhole ? text : NO_TEXT, redactor);
     default:
       return null;
   }
+};
+
+/** What is read in place of a file that is no text: no parser takes it. */
+const NO_TEXT = '(not UTF-8)';
+
+/** `isWhole` is false if some bytes of it are no text: each stands as U+FFFD. */
+const textOf = (given: string | Uint8Array): { readonly text: string; readonly isWhole: boolean } => {
+  if (typeof given === 'string') return { text: given, isWhole: true };
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(given);
+  return { text, isWhole: Buffer.from(text).equals(given) };
 };
