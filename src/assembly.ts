@@ -160,7 +160,14 @@ export class Assembly {
       if (log.file !== null) orphans = await reapOrphans(this.#logTag);
       await this.#files.restore(await this.#runsWithFiles(tightMachine));
       if (this.#finder.isByWorkflow) this.#finder.note(await log.runs({ status: 'open' }));
-      await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
+      await recover({
+        log,
+        registry,
+        executors: this.#executors,
+        timers: this.#timers,
+        warn: this.warn,
+        ...(options.takesUp && { takesUp: options.takesUp }),
+      });
     }
     await this.#inbox?.start();
     // Told when the host has the runtime in hand and can have subscribed.
@@ -269,8 +276,9 @@ export class Assembly {
     for (const timer of turn.closedTimers) this.#timers.close(timer);
     if (this.parts.options.idle) return;
     this.#finder.note(turn.runs);
-    for (const call of turn.openedCalls) this.#executors.start(call);
-    for (const timer of turn.openedTimers) this.#timers.open(timer);
+    const { takesUp = () => true } = this.parts.options;
+    for (const call of turn.openedCalls) if (takesUp(call.run)) this.#executors.start(call);
+    for (const timer of turn.openedTimers) if (takesUp(timer.run)) this.#timers.open(timer);
   }
 
   #faulted(error: RuntimeError): void {

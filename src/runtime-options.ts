@@ -43,6 +43,8 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly printEscalations?: boolean;
   /** Do not start agents and timers: to look at a log, or to carry out a command in passing. */
   readonly idle?: boolean;
+  /** Whose agents and timers are started, by the id of the run: all unless set. The others stay as they are until a runtime takes them up. */
+  readonly takesUp?: (run: string) => boolean;
   /**
    * Only look: the log is opened for reading, whoever writes it, and is left as it is. Everything that would write is refused with
    * LOG_WRITE_FAILED; its owner alone deals with the inbox.

@@ -29,10 +29,23 @@ export interface CommandRow {
   readonly load: () => Promise<AddCommand>;
 }
 
+const RUNNING = 'Run workflows:';
 const LOOKING = 'Look at runs:';
 
 /** Every command, in the order in which help lists them. */
 export const COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'run',
+    summary: 'start a run of a workflow file, and work on it',
+    group: RUNNING,
+    load: async () => (await import('./commands/run.ts')).addRun,
+  },
+  {
+    name: 'resume',
+    summary: 'go on with open runs',
+    group: RUNNING,
+    load: async () => (await import('./commands/resume.ts')).addResume,
+  },
   {
     name: 'ps',
     summary: 'list runs',

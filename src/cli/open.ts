@@ -1,7 +1,11 @@
-import { createRuntime, DEFINITION, openLog, type RunRecord, type Runtime, RuntimeError } from '../index.ts';
+import { existsSync } from 'node:fs';
+import { createRuntime, DEFINITION, openLog, type Runtime, type RunRecord, RuntimeError } from '../index.ts';
 import type { CommonOptions } from './command-table.ts';
-import { readDefinitions, registeredWith } from './definitions.ts';
+import { isNew, keepDefinition, readDefinitions, type StoredDefinition } from './definitions.ts';
 import { existingLog } from './log-file.ts';
+import { registeredWith } from './registered.ts';
+import { secretsOf } from './secrets.ts';
+import { linesUsedIn } from './used-lines.ts';
 
 export interface Opened {
   readonly file: string;
@@ -15,40 +19,54 @@ export interface Opened {
  */
 export const openToLook = async (options: CommonOptions): Promise<Opened> => {
   const file = existingLog(options);
-  return { file, runtime: await openRuntime(file, 'look') };
+  return { file, runtime: await openRuntime(file, { mode: 'look' }) };
 };
 
-/**
- * `look`: for reading, whoever writes. `command`: to carry out what waits in the inbox, without agents. `work`: to go on with
- * everything that is open.
- */
-export type OpenMode = 'look' | 'command' | 'work';
+export interface OpenOptions {
+  /**
+   * `look`: for reading, whoever writes. `command`: to carry out what waits in the inbox, without agents. `work`: agents and timers of
+   * the runs that are taken up.
+   */
+  readonly mode: 'look' | 'command' | 'work';
+  /** A workflow that is to be kept in the log. */
+  readonly described?: StoredDefinition;
+  readonly takesUp?: (run: string) => boolean;
+  readonly onWarning?: (warning: string) => void;
+}
 
-export const openRuntime = async (
-  file: string,
-  mode: OpenMode,
-  onWarning?: (warning: string) => void,
-): Promise<Runtime> => {
-  const definitions = await storedIn(file);
+/** Opens a log with every workflow that it has the description of, and one more if that is given. */
+export const openRuntime = async (file: string, options: OpenOptions): Promise<Runtime> => {
+  const { mode, described, takesUp, onWarning } = options;
+  const { definitions: stored, usedLines } = existsSync(file) ? await storedIn(file) : NOTHING;
+  const added = described && isNew(stored, described) ? described : undefined;
+  const definitions = added ? [...stored, added] : stored;
   const runtime = await createRuntime({
     file,
-    ...registeredWith(definitions),
+    ...registeredWith(definitions, { mustHaveAgents: mode === 'work', usedLines }),
+    secrets: await secretsOf(definitions),
     readOnly: mode === 'look',
     idle: mode !== 'work',
     printEscalations: false,
+    ...(takesUp && { takesUp }),
     ...(onWarning && { onWarning }),
   });
-  if (mode === 'look' || definitions.length === (await runtime.runs({ workflow: DEFINITION })).length)
-    return runtime;
-  // Another process has added one between the two openings.
-  await runtime.close();
-  return openRuntime(file, mode, onWarning);
+  if (mode === 'look') return runtime;
+  if ((await runtime.runs({ workflow: DEFINITION })).length !== stored.length) {
+    // Another process has added one between the two openings.
+    await runtime.close();
+    return openRuntime(file, options);
+  }
+  if (added) await keepDefinition(runtime, added, stored.length + 1);
+  return runtime;
 };
+
+const NOTHING = { definitions: [], usedLines: () => 0 };
 
 const storedIn = async (file: string) => {
   const log = await openLog(file);
   try {
-    return await readDefinitions(log);
+    const definitions = await readDefinitions(log);
+    return { definitions, usedLines: await linesUsedIn(log, definitions) };
   } finally {
     await log.close();
   }

@@ -15,6 +15,7 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'BAD_PATTERN',
   'BAD_PLAN',
   'BAD_STORIES',
+  'BAD_WORKFLOW_FILE',
   'FILE_EXISTS',
   'IMPORT_NOT_EMPTY',
   'LOG_NOT_FOUND',

@@ -22,6 +22,8 @@ export const contextOf = async (runtime: Runtime, run: string): Promise<LoopCont
   }
 };
 
+export const contextIn = ({ context }: { readonly context: unknown }): LoopContext => toLoopContext(context);
+
 export const toLoopContext = (context: unknown): LoopContext => {
   if (!isObject(context)) return NOTHING;
   const { spent, limits, pauseReasons } = context;
