@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitCode } from './exit-codes.ts';
+import { LOOKING_BACK } from './looking-back-table.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that every command takes. */
@@ -52,4 +53,5 @@ export const COMMANDS: readonly CommandRow[] = [
     group: LOOKING,
     load: async () => (await import('./commands/ps.ts')).addPs,
   },
+  ...LOOKING_BACK,
 ];

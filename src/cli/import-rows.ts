@@ -2,6 +2,7 @@ import {
   type ImportFormat,
   type ReadImport,
   type ReadRows,
+  type Redactor,
   RuntimeError,
   readImport,
   readStoryFiles,
@@ -16,7 +17,7 @@ const FORMATS: readonly ImportFormat[] = ['feedback', 'progress', 'stories', 'se
 export const readRows = (
   given: string,
   source: Exclude<ImportSource, { kind: 'log' }>,
-  wanted: string | undefined,
+  { format: wanted, redactor }: { readonly format: string | undefined; readonly redactor: Redactor },
 ): ReadImport => {
   const format = FORMATS.find((each) => each === wanted);
   if (wanted !== undefined && format === undefined)
@@ -24,10 +25,10 @@ export const readRows = (
   if (source.kind === 'stories') {
     if (format !== undefined && format !== 'stories')
       throw wrong(`"${given}" is a folder, and no ${format}.`, 'Give a file.');
-    if (source.files.length > 0) return readStoryFiles(source.files);
+    if (source.files.length > 0) return readStoryFiles(source.files, redactor);
     throw wrong(`There are no stories in "${given}".`, 'They are files that end with .md.');
   }
-  const read = readImport(source.bytes, { path: given, ...(format && { format }) });
+  const read = readImport(source.bytes, { path: given, redactor, ...(format && { format }) });
   if (read) return read;
   throw wrong(
     `"${given}" is like no file that can be imported.`,

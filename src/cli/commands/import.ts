@@ -1,11 +1,13 @@
-import { importLog, RuntimeError } from '../../index.ts';
+import { createRedactor, importLog, RuntimeError } from '../../index.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { readRows } from '../import-rows.ts';
 import { importRun } from '../import-run.ts';
 import { importSettings } from '../import-settings.ts';
 import { type ImportSource, readSource } from '../import-source.ts';
+import { goingOn } from '../import-workflow.ts';
 import { newOrExistingLog } from '../log-file.ts';
+import { secretsOf } from '../secrets.ts';
 import type { Terminal } from '../terminal.ts';
 
 const EXAMPLES = `
@@ -50,10 +52,12 @@ export const addImport: AddCommand = (command, { terminal, action }) =>
       action<ImportOptions>(async ([given = ''], options) => {
         const source = readSource(given);
         if (source.kind === 'log') return importOwn(given, source, { terminal, options });
-        const read = readRows(given, source, options.format);
+        const known = options.workflow === undefined ? undefined : await goingOn(options);
+        const redactor = createRedactor(known ? await secretsOf([known.described]) : {});
+        const read = readRows(given, source, { format: options.format, redactor });
         return read.format === 'settings'
           ? importSettings(read, { terminal, options })
-          : importRun(read, { terminal, options });
+          : importRun(read, known ?? (await goingOn(options)), { terminal, options });
       }),
     );
 
