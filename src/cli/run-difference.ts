@@ -1,32 +1,58 @@
 import type { Json, RecordedEvent } from '../index.ts';
 
-/** The first event at which two runs part. */
+/** The first events at which two runs say, or do, something else; null if they never do. */
 export interface RunDifference {
-  /** How many events are the same before it. */
-  readonly same: number;
-  readonly what: 'row' | 'data';
-  readonly one: RecordedEvent | null;
-  readonly other: RecordedEvent | null;
+  readonly data: {
+    readonly positions: readonly [number, number];
+    readonly path: string;
+    readonly one: Json | undefined;
+    readonly other: Json | undefined;
+  } | null;
+  readonly row: {
+    /** How many events go the same way before it. */
+    readonly same: number;
+    readonly one: RecordedEvent | null;
+    readonly other: RecordedEvent | null;
+  } | null;
 }
 
-/** Where two runs part; null if they do not. What differs in every run (ids, times) does not count. */
+/** Where two runs part. What differs in every run (ids, times) does not count. */
 export const differenceOf = (
   one: readonly RecordedEvent[],
   other: readonly RecordedEvent[],
-): RunDifference | null => {
+): RunDifference => {
+  let data: RunDifference['data'] = null;
   for (let index = 0; index < Math.max(one.length, other.length); index += 1) {
     const [left, right] = [one[index], other[index]];
-    const isSameRow = left && right && rowOf(left) === rowOf(right);
-    if (isSameRow && dataOf(left) === dataOf(right)) continue;
-    return { same: index, what: isSameRow ? 'data' : 'row', one: left ?? null, other: right ?? null };
+    if (!left || !right || rowOf(left) !== rowOf(right))
+      return { data, row: { same: index, one: left ?? null, other: right ?? null } };
+    const found = firstOther(sorted(left.data, left.run), sorted(right.data, right.run), '');
+    data ??= found ? { positions: [left.position, right.position], ...found } : null;
   }
-  return null;
+  return { data, row: null };
 };
+
+type Other = Pick<NonNullable<RunDifference['data']>, 'path' | 'one' | 'other'>;
+
+/** The first place at which two values are not the same. */
+const firstOther = (one: Json | undefined, other: Json | undefined, path: string): Other | undefined => {
+  if (JSON.stringify(one) === JSON.stringify(other)) return undefined;
+  if (!isContainer(one) || !isContainer(other) || Array.isArray(one) !== Array.isArray(other))
+    return { path: path === '' ? 'all of it' : path, one, other };
+  const [left, right]: readonly [Members, Members] = [one as Members, other as Members]; // Lists have members by number.
+  for (const name of new Set([...Object.keys(left), ...Object.keys(right)])) {
+    const found = firstOther(left[name], right[name], path === '' ? name : `${path}.${name}`);
+    if (found) return found;
+  }
+  return undefined;
+};
+
+type Members = Readonly<Record<string, Json | undefined>>;
+
+const isContainer = (value: Json | undefined): boolean => typeof value === 'object' && value !== null;
 
 const rowOf = ({ actor, run, kind, type, state }: RecordedEvent): string =>
   JSON.stringify([actor.slice(run.length), kind, type, sorted(state as Json, '')]);
-
-const dataOf = ({ data, run }: RecordedEvent): string => JSON.stringify(sorted(data, run));
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import {
+  type Json,
   openLog,
   type RecordedEvent,
   type Runtime,
@@ -14,6 +15,7 @@ import { escapeLine, excerpt } from '../escape.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { findRun, openToLook } from '../open.ts';
 import { differenceOf } from '../run-difference.ts';
+import { startedAgain } from '../started-again.ts';
 import type { Terminal } from '../terminal.ts';
 
 const EXAMPLES = `
@@ -37,7 +39,10 @@ export const addDiff: AddCommand = (command, { terminal, action }) =>
         try {
           const run = await findRun(runtime, given);
           const workflow = await workflowFor(other, run.workflow, file);
-          if (workflow) return await underOther(runtime, terminal, { run: run.id, workflow });
+          if (workflow) {
+            const input = await startedAgain(runtime, file, { record: run, workflow });
+            return await underOther(runtime, terminal, { run: run.id, workflow, input });
+          }
           const second = await findRun(runtime, other);
           return await twoRuns(runtime, terminal, [run.id, second.id]);
         } finally {
@@ -69,9 +74,17 @@ const workflowFor = async (given: string, name: string, log: string): Promise<Wo
 const underOther = async (
   runtime: Runtime,
   terminal: Terminal,
-  { run, workflow }: { readonly run: string; readonly workflow: Workflow },
+  {
+    run,
+    workflow,
+    input,
+  }: { readonly run: string; readonly workflow: Workflow; readonly input: Json | undefined },
 ): Promise<ExitCode> => {
-  const [compared] = await runtime.compareMachines({ machines: [workflow], runs: [run] });
+  const [compared] = await runtime.compareMachines({
+    machines: [workflow],
+    runs: [run],
+    ...(input !== undefined && { inputs: { [run]: input } }),
+  });
   if (!compared) throw new RuntimeError('UNKNOWN_RUN', { run });
   const { kind, recorded, computed, difference, limit, calls } = compared;
   if (terminal.isJson) terminal.json(compared);
@@ -93,17 +106,28 @@ const twoRuns = async (
 ): Promise<ExitCode> => {
   const eventsOf = (run: string) => runtime.audit({ run, limit: Number.POSITIVE_INFINITY });
   const difference = differenceOf(await eventsOf(one), await eventsOf(other));
-  if (terminal.isJson) terminal.json({ runs: [one, other], difference });
-  else if (!difference) terminal.say('They are the same, but for ids and times.');
+  const { data, row } = difference;
+  if (terminal.isJson) terminal.json({ runs: [one, other], ...difference });
+  else if (!data && !row) terminal.say('They are the same, but for ids and times.');
   else {
-    terminal.say(`The first ${difference.same} events are the same. Then`);
-    for (const [run, event] of [
-      [one, difference.one],
-      [other, difference.other],
-    ] as const)
+    if (data) {
+      const [left, right] = [data.one, data.other].map((value) =>
+        excerpt(JSON.stringify(value) ?? 'nothing', 60),
+      );
+      terminal.say(
+        `Data differ first at ${data.positions.join(' and ')}, in ${escapeLine(data.path)}: ${left} and ${right}.`,
+      );
+    }
+    terminal.say(row ? `They go the same way for ${row.same} events. Then` : 'They go the same way.');
+    for (const [run, event] of row
+      ? ([
+          [one, row.one],
+          [other, row.other],
+        ] as const)
+      : [])
       terminal.say(`  ${escapeLine(run)}: ${event ? inWords(event) : 'nothing more'}`);
   }
-  return difference ? EXIT.failed : EXIT.ok;
+  return data || row ? EXIT.failed : EXIT.ok;
 };
 
 const inWords = ({ position, actor, type, state, data }: RecordedEvent): string =>

@@ -1,9 +1,11 @@
 import {
   type Branch,
   openLog,
+  type RunRecord,
   readWorkflowFile,
   type Verdict,
   type WhatIfOptions,
+  type Workflow,
   workflowOf,
 } from '../../index.ts';
 import { changesOf } from '../branch-changes.ts';
@@ -14,6 +16,7 @@ import { EXIT, type ExitCode, exitOf } from '../exit-codes.ts';
 import { newFileAt } from '../new-file.ts';
 import { numberOf } from '../numbers.ts';
 import { findRun, openToLook } from '../open.ts';
+import { startedAgain } from '../started-again.ts';
 import type { Terminal } from '../terminal.ts';
 
 const EXAMPLES = `
@@ -61,13 +64,13 @@ export const addFork: AddCommand = (command, { terminal, action }) =>
         const { runtime, file } = await openToLook(common);
         try {
           const run = await findRun(runtime, given);
-          const machine = other === undefined ? undefined : (await readWorkflowFile(other)).definition;
+          const machine = other === undefined ? undefined : await otherWorkflow(other, run);
+          const input = machine && (await startedAgain(runtime, file, { record: run, workflow: machine }));
           const whatIf: WhatIfOptions = {
             ...changes,
             ...(of !== undefined && { of }),
-            ...(machine && {
-              machines: [workflowOf({ ...machine, name: run.workflow }, run.workflowVersion)],
-            }),
+            ...(machine && { machines: [machine] }),
+            ...(input !== undefined && { input }),
             ...(into !== undefined && { file: newFileAt(into) }),
             ...(makeCalls && { calls: 'make' as const }),
           };
@@ -85,6 +88,10 @@ export const addFork: AddCommand = (command, { terminal, action }) =>
         }
       }),
     );
+
+/** It takes the place of the run's own, under the same name and version. */
+const otherWorkflow = async (path: string, { workflow, workflowVersion }: RunRecord): Promise<Workflow> =>
+  workflowOf({ ...(await readWorkflowFile(path)).definition, name: workflow }, workflowVersion);
 
 const exitOfBranch = (verdict: Verdict | null): ExitCode =>
   verdict === null ? EXIT.waiting : exitOf(verdict);
