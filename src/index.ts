@@ -235,4 +235,6 @@ export type {
   VerifyOptions,
   VerifyReport,
 } from './store/event-log.ts';
+export { sqliteVersion } from './store/sqlite/open-database.ts';
+export { logOwner } from './store/sqlite/writer-lock.ts';
 export { importLog } from './store/transfer.ts';
