@@ -1,11 +1,5 @@
-import {
-  type ChangedAnswer,
-  type Json,
-  LIMITS,
-  type LimitName,
-  RuntimeError,
-  type WhatIfOptions,
-} from '../index.ts';
+import { type ChangedAnswer, type Json, LIMITS, type LimitName, type WhatIfOptions } from '../index.ts';
+import { wrong } from './wrong-use.ts';
 
 const ANSWERS = ['output', 'failure', 'option', 'value', 'note', 'by', 'forget'];
 
@@ -39,9 +33,6 @@ export const changesOf = (
     ...(Object.keys(limits).length > 0 && { limits }),
   };
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });
 
 const boundOf = (set: string, text: string): number | null => {
   const value = text === 'null' || text === 'none' ? null : Number(text);

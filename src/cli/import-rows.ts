@@ -3,13 +3,13 @@ import {
   type ReadImport,
   type ReadRows,
   type Redactor,
-  RuntimeError,
   readImport,
   readStoryFiles,
 } from '../index.ts';
 import { escapeLine, excerpt } from './escape.ts';
 import type { ImportSource } from './import-source.ts';
 import type { Terminal } from './terminal.ts';
+import { wrong } from './wrong-use.ts';
 
 const FORMATS: readonly ImportFormat[] = ['feedback', 'progress', 'stories', 'settings'];
 
@@ -35,9 +35,6 @@ export const readRows = (
     'Give lines of feedback, a progress.json, a story with frontmatter, settings as JSON, or what "export" wrote; or say with --format which it is.',
   );
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });
 
 const SHOWN_MAX = 200;
 

@@ -5,7 +5,6 @@ import {
   isRuntimeError,
   type Json,
   type Runtime,
-  RuntimeError,
   readStoryFiles,
   type Workflow,
   workflowOf,
@@ -18,6 +17,7 @@ import type { GoingOn } from './import-workflow.ts';
 import { newOrExistingLog } from './log-file.ts';
 import { openRuntime } from './open.ts';
 import type { Terminal } from './terminal.ts';
+import { wrong } from './wrong-use.ts';
 
 interface Importing {
   readonly terminal: Terminal;
@@ -34,7 +34,7 @@ export const importRun = async (
   const workflow = workflowOf(described.definition, 1);
   if (check || (strict && read.refused.length > 0)) {
     const checked = importedRun(workflow, read, { task: null });
-    return tell(terminal, { ...checked, run: null }, null);
+    return tellImport(terminal, { ...checked, run: null }, null);
   }
   const runtime = await openRuntime(newOrExistingLog(options), { mode: 'command', described });
   try {
@@ -49,14 +49,11 @@ export const importRun = async (
         : whole;
     const isStopped = imported.run === null || (strict && imported.read.refused.length > 0);
     const isNew = isStopped ? null : await startOnce(runtime, workflow, imported);
-    return tell(terminal, isStopped ? { ...imported, run: null } : imported, isNew);
+    return tellImport(terminal, isStopped ? { ...imported, run: null } : imported, isNew);
   } finally {
     await runtime.close();
   }
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });
 
 const taskOf = (given: string | undefined, input: Json | undefined): Json => {
   if (given !== undefined) return given;
@@ -113,7 +110,11 @@ const startOnce = async (
 };
 
 /** `isNew` is null if nothing was started. */
-const tell = (terminal: Terminal, { run, read }: ImportedRun, isNew: boolean | null): ExitCode => {
+export const tellImport = (
+  terminal: Terminal,
+  { run, read }: Pick<ImportedRun, 'run' | 'read'>,
+  isNew: boolean | null,
+): ExitCode => {
   const { format, accepted, refused, notes } = read;
   if (terminal.isJson) terminal.json({ format, accepted, refused, notes, run, isNew });
   else {

@@ -1,9 +1,10 @@
-import { loopsIn, RuntimeError, type SettingsImport, type SettingsLoop, workflowText } from '../index.ts';
+import { loopsIn, type SettingsImport, type SettingsLoop, workflowText } from '../index.ts';
 import type { ImportOptions } from './commands/import.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { tellRows } from './import-rows.ts';
 import { createNewFile } from './new-file.ts';
 import type { Terminal } from './terminal.ts';
+import { wrong } from './wrong-use.ts';
 
 /** Makes a workflow file of settings: on the standard output, or in a new file. */
 export const importSettings = (
@@ -49,6 +50,3 @@ const chosen = (loops: readonly SettingsLoop[], wanted: string | undefined): rea
     `There are some of: ${loops.join(', ') || 'none'}.`,
   );
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });

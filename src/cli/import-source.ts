@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { constants, createGunzip, gunzipSync } from 'node:zlib';
 import { type GivenStoryFile, IMPORT_LIMITS, RuntimeError } from '../index.ts';
+import { wrong } from './wrong-use.ts';
 
 /** What is to be imported: a log of ours, the stories of a folder, or the bytes of a file. */
 export type ImportSource =
@@ -40,9 +41,6 @@ export const readSource = (given: string): ImportSource => {
   if (found.size > IMPORT_LIMITS.file) throw tooLarge(given);
   return fromBytes(readFileSync(given), given);
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });
 
 const tooLarge = (given: string): RuntimeError =>
   wrong(`"${given}" has more than ${IMPORT_LIMITS.file} bytes.`, 'Import it in parts.');

@@ -1,10 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Json, openLog, RuntimeError, readWorkflowFile } from '../index.ts';
+import { type Json, openLog, readWorkflowFile } from '../index.ts';
 import type { CommonOptions } from './command-table.ts';
 import type { ImportOptions } from './commands/import.ts';
 import { descriptionOf, readDefinitions, type StoredDefinition } from './definitions.ts';
 import { newOrExistingLog } from './log-file.ts';
+import { wrong } from './wrong-use.ts';
 
 /** The workflow that goes on with what is imported. */
 export interface GoingOn {
@@ -46,6 +47,3 @@ const definitionsIn = async (file: string): Promise<readonly StoredDefinition[]>
     await log.close();
   }
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });

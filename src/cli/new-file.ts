@@ -12,10 +12,13 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { RuntimeError } from '../errors.ts';
+import { wrong } from './wrong-use.ts';
 
 export interface NewFileOptions {
   /** Whether a file that is there may be replaced. */
   readonly force?: boolean;
+  /** Where a path that is not absolute begins: the folder of the process unless set. */
+  readonly cwd?: string;
 }
 
 /**
@@ -24,7 +27,7 @@ export interface NewFileOptions {
  *
  * @throws {RuntimeError} WRONG_USE, FILE_EXISTS
  */
-export const newFileAt = (given: string, { force = false }: NewFileOptions = {}): string => {
+export const newFileAt = (given: string, { force = false, cwd = '.' }: NewFileOptions = {}): string => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (
     given === '' ||
@@ -33,7 +36,7 @@ export const newFileAt = (given: string, { force = false }: NewFileOptions = {})
     /(?:^|\/)\.{0,2}$/.test(given)
   )
     throw wrong(`"${given}" is not the path of a file.`, 'Give the path of a file that is not there yet.');
-  const path = resolve(realpathSync('.'), given);
+  const path = resolve(realpathSync(cwd), given);
   const folder = realFolder(dirname(path), given);
   if (folder !== dirname(path))
     throw wrong(`"${given}" leads through a link.`, `Give its real path: "${join(folder, basename(path))}".`);
@@ -55,9 +58,6 @@ const realFolder = (folder: string, given: string): string => {
     throw wrong(`The folder of "${given}" is not there.`, 'Make it first.');
   }
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });
 
 /** Writes lines one after the other into a new file, which gets its name when it is whole. */
 export interface NewFile {
@@ -106,11 +106,11 @@ export const draftOf = (path: string): string => `${path}.${process.pid}.partial
  *
  * @throws {RuntimeError} FILE_EXISTS
  */
-export const takePlace = (draft: string, given: string, { force = false }: NewFileOptions): void => {
+export const takePlace = (draft: string, given: string, options: NewFileOptions): void => {
   try {
-    const path = newFileAt(given, { force });
+    const path = newFileAt(given, options);
     // A rename would replace what somebody has put there just now.
-    if (force || !isLinked(draft, path, given)) renameSync(draft, path);
+    if (options.force || !isLinked(draft, path, given)) renameSync(draft, path);
   } finally {
     rmSync(draft, { force: true });
   }

@@ -17,7 +17,7 @@ export const goOnLine = (command: Command): string => {
       const message = command.message as { readonly type?: unknown; readonly reason?: unknown }; // The runtime made it.
       const [run = ''] = command.to.split('/');
       return message.type === 'run.resume' && run === command.to && typeof message.reason === 'string'
-        ? line('resume', run, '--reason', message.reason)
+        ? line('resume', run)
         : `runtime.execute(${JSON.stringify(command)})`;
     }
     case 'cancel':

@@ -3,7 +3,6 @@ import {
   feedbackRows,
   formatFeedback,
   type Runtime,
-  RuntimeError,
   tightFiles,
   tightProgress,
   treeFeedbackLog,
@@ -12,6 +11,7 @@ import type { AddCommand } from '../command-table.ts';
 import { EXIT } from '../exit-codes.ts';
 import { createNewFile, type NewFile } from '../new-file.ts';
 import { findRun, openToLook } from '../open.ts';
+import { wrong } from '../wrong-use.ts';
 
 const EXAMPLES = `
 Examples:
@@ -96,6 +96,3 @@ const textOf = async (runtime: Runtime, run: string, format: 'feedback' | 'progr
   if (progress.task !== '') return tightFiles(progress)['progress.json'] ?? '';
   throw wrong(`The run "${run}" is no tight loop.`, 'Name one that is.');
 };
-
-const wrong = (problem: string, instead: string): RuntimeError =>
-  new RuntimeError('WRONG_USE', { problem, instead });

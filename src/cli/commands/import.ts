@@ -1,8 +1,9 @@
+import { existsSync, rmSync } from 'node:fs';
 import { createRedactor, importLog, RuntimeError } from '../../index.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { readRows } from '../import-rows.ts';
-import { importRun } from '../import-run.ts';
+import { importRun, tellImport } from '../import-run.ts';
 import { importSettings } from '../import-settings.ts';
 import { type ImportSource, readSource } from '../import-source.ts';
 import { goingOn } from '../import-workflow.ts';
@@ -55,6 +56,8 @@ export const addImport: AddCommand = (command, { terminal, action }) =>
         const known = options.workflow === undefined ? undefined : await goingOn(options);
         const redactor = createRedactor(known ? await secretsOf([known.described]) : {});
         const read = readRows(given, source, { format: options.format, redactor });
+        if (options.check === true && !known && read.format !== 'settings')
+          return tellImport(terminal, { run: null, read }, null);
         return read.format === 'settings'
           ? importSettings(read, { terminal, options })
           : importRun(read, known ?? (await goingOn(options)), { terminal, options });
@@ -72,7 +75,12 @@ const importOwn = async (
       instead: 'Leave --check and --workflow out, and name a new log with --db.',
     });
   const file = newOrExistingLog(options);
-  const head = await importLog(lines(), file, { source: given });
+  const isNew = !existsSync(file);
+  const head = await importLog(lines(), file, { source: given }).catch((error: unknown) => {
+    // Nothing was imported: nor is there a log then, if there was none.
+    if (isNew) for (const side of ['', '-wal', '-shm', '.lock']) rmSync(`${file}${side}`, { force: true });
+    throw error;
+  });
   if (terminal.isJson) terminal.json({ format: 'log', file, head });
   else terminal.say(`Imported ${head.position} events into ${file}.`);
   return EXIT.ok;
