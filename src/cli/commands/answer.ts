@@ -1,4 +1,4 @@
-import { type Json, type OpenQuestion, type Runtime, RuntimeError } from '../../index.ts';
+import { type Json, type OpenQuestion, type RunRecord, type Runtime, RuntimeError } from '../../index.ts';
 import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeLine } from '../escape.ts';
@@ -40,16 +40,23 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
           { kind: 'answer', question: question.id, ...said, ...(note !== undefined && { note }) },
           { by: whoIsHere(options) },
         );
-        if (terminal.isJson) terminal.json({ question: question.id, run: question.run, ...said, hasOwner });
+        const { verdict } = await runNow(question.run, options);
+        if (terminal.isJson)
+          terminal.json({ question: question.id, run: question.run, ...said, hasOwner, verdict });
         else {
-          terminal.say(
-            `${escapeLine(question.id)}: answered${option === undefined ? '' : ` ${escapeLine(option)}`}.`,
-          );
-          if (!hasOwner) terminal.say(`Go on with: loopwright resume ${escapeLine(question.run)}`);
+          terminal.say(`${escapeLine(question.id)}: answered ${escapeLine(option ?? 'in own words')}.`);
+          if (verdict !== null) terminal.say(`${escapeLine(question.run)} has ended ${verdict}.`);
+          else if (!hasOwner) terminal.say(`Go on with: loopwright resume ${escapeLine(question.run)}`);
         }
         return EXIT.ok;
       }),
     );
+
+/** The run as it is after the answer. */
+const runNow = async (run: string, options: CommonOptions): Promise<RunRecord> => {
+  const { runtime } = await openToLook(options);
+  return findRun(runtime, run).finally(() => runtime.close());
+};
 
 /** @throws {RuntimeError} WRONG_USE if none or several are meant */
 const findQuestion = async (runtime: Runtime, given: string): Promise<OpenQuestion> => {
