@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 
-const BINARY = resolve('dist/cli/main.js');
+/** The built command line in few files; `PUBLISHED` is what users get. */
+export const BINARY = resolve('build/cli/main.js');
+export const PUBLISHED = resolve('dist/cli/main.js');
 
 export interface CommandRan {
   readonly code: number | null;
