@@ -28,13 +28,7 @@ export interface NewFileOptions {
  * @throws {RuntimeError} WRONG_USE, FILE_EXISTS
  */
 export const newFileAt = (given: string, { force = false, cwd = '.' }: NewFileOptions = {}): string => {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (
-    given === '' ||
-    given.length > 4_000 ||
-    /[\u0000-\u001f\u007f]/.test(given) ||
-    /(?:^|\/)\.{0,2}$/.test(given)
-  )
+  if (given === '' || given.length > 4_000 || /\p{Cc}/u.test(given) || /(?:^|\/)\.{0,2}$/.test(given))
     throw wrong(`"${given}" is not the path of a file.`, 'Give the path of a file that is not there yet.');
   const path = resolve(realpathSync(cwd), given);
   const folder = realFolder(dirname(path), given);
@@ -61,11 +55,11 @@ const realFolder = (folder: string, given: string): string => {
 
 /** Writes lines one after the other into a new file, which gets its name when it is whole. */
 export interface NewFile {
-  write(line: string): void;
+  readonly write: (line: string) => void;
   /** All of it is on the disk, under its name. */
-  finish(): void;
+  readonly finish: () => void;
   /** None of it is there. */
-  drop(): void;
+  readonly drop: () => void;
 }
 
 const PRIVATE = 0o600;

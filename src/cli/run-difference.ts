@@ -52,7 +52,7 @@ type Members = Readonly<Record<string, Json | undefined>>;
 const isContainer = (value: Json | undefined): boolean => typeof value === 'object' && value !== null;
 
 const rowOf = ({ actor, run, kind, type, state }: RecordedEvent): string =>
-  JSON.stringify([actor.slice(run.length), kind, type, sorted(state as Json, '')]);
+  JSON.stringify([actor.slice(run.length), kind, type, sorted(state, '')]);
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
@@ -63,9 +63,9 @@ const sorted = (value: Json, run: string): Json => {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name]) => !/(?:Ms|At|_at)$/.test(name))
+      .filter(([name]) => !/^(?:at|due|deadline|elapsed|took)Ms$|AtMs$|At$|_at$/.test(name))
       .sort(([left], [right]) => (left < right ? -1 : 1))
-      .map(([name, member]) => [name, sorted(member as Json, run)]),
+      .map(([name, member]) => [name, sorted(member, run)]),
   );
 };
 

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callHere } from '../support/call-here.ts';
 import { type CliFolder, cliFolder, jsonLines, passes, rejects, tight } from '../support/cli.ts';
 
 const TOKEN = `ghp_${'a1B2'.repeat(10)}`;
@@ -9,17 +10,27 @@ const TOKEN = `ghp_${'a1B2'.repeat(10)}`;
 let cli: CliFolder;
 beforeAll(async () => {
   cli = cliFolder();
-  cli.file('good.yaml', tight('ship', { review: [rejects(`${TOKEN} is in the code`), passes] }));
+  cli.file('good.yaml', tight('ship', { review: [rejects('no'), passes, passes] }));
+  const leak =
+    "console.log(JSON.stringify({ passed: false, issues: [`ghp_${'a1B2'.repeat(10)} is in the code`] }))";
+  cli.file('leak.yaml', {
+    ...tight('leak', { review: [], maxIterations: 1 }),
+    agents: {
+      developer: { script: [{ summary: 'one' }] },
+      reviewer: { command: [process.execPath, '-e', leak] },
+      tester: { script: [passes] },
+    },
+  });
   cli.file('tree.yaml', {
     name: 'tree',
     loop: 'tree',
     input: { task: 'payments' },
     nodes: [{ id: 'plan' }, { id: 'model', parent: 'plan' }, { id: 'test', parent: 'model' }],
     agents: Object.fromEntries(
-      ['plan', 'model', 'test'].map((id) => [id, { script: Array(9).fill({ passed: true }) }]),
+      ['plan', 'model', 'test'].map((id) => [id, { script: Array.from({ length: 9 }, () => passes) }]),
     ),
   });
-  expect((await cli.run('run', 'good.yaml', 'a name', '--no-ask')).code).toBe(0);
+  expect((await cli.run('run', 'leak.yaml', 'a name', '--no-ask')).code).toBe(4);
 });
 afterAll(() => cli.remove());
 
@@ -86,10 +97,10 @@ describe('export, import and backup of a log', () => {
         ['dangling', 'is a link'],
         ['no/where', 'folder'],
       ] as const) {
-        const { code, stderr } = await cli.run(command, file);
+        const { code, stderr } = await callHere(cli.folder, [command, file]);
         expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
       }
-      expect((await cli.run(command, 'link', '--force')).code).toBe(2);
+      expect((await callHere(cli.folder, [command, 'link', '--force'])).code).toBe(2);
     }
     expect(readFileSync(pathOf('mine.txt'), 'utf8')).toBe('mine');
     expect(existsSync(pathOf('nowhere'))).toBe(false);
@@ -105,7 +116,7 @@ describe('import of files of other systems', () => {
       LINE,
       { ...LINE, to_node: 'nobody' },
       'no json',
-      { ...LINE, message: `${TOKEN}`, priority: 'now' },
+      { ...LINE, message: TOKEN, priority: 'now' },
     ];
     cli.file(
       'feedback.jsonl',
@@ -210,7 +221,7 @@ describe('import of files of other systems', () => {
     expect(stdout).not.toContain('\u202E');
   });
 
-  it.concurrent.each([
+  it.each([
     [['import'], "missing required argument 'file'"],
     [['import', 'nothing'], 'no file "nothing"'],
     [['import', 'good.yaml'], 'like no file that can be imported'],
@@ -222,7 +233,7 @@ describe('import of files of other systems', () => {
     [['backup'], "missing required argument 'file'"],
     [['backup', 'x.db', '--db', 'nothing.db'], 'no log at'],
   ] as const)('%j exits with 2, and says what is right', async (args, told) => {
-    const { code, stdout, stderr } = await cli.run(...args);
+    const { code, stdout, stderr } = await callHere(cli.folder, args);
     expect(stderr).toContain(told);
     expect([code, stdout]).toEqual([2, '']);
   });

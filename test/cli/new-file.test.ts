@@ -75,7 +75,7 @@ const ENDS = [
   '..\\new',
   '…',
   '\u202Enew',
-  `${'x'.repeat(300)}`,
+  'x'.repeat(300),
   `${'y/'.repeat(200)}z`,
   'con',
   '-rf',

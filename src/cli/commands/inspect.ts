@@ -36,10 +36,11 @@ export const addInspect: AddCommand = (command, { terminal, action }) =>
             ...(pace !== undefined && pace > 0 && { speed: pace }),
             onWarning: (warning) => terminal.note(escapeLine(warning)),
           });
+          const told = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
           try {
             if (terminal.isJson) terminal.json({ page: inspection.page, url: inspection.url });
             else terminal.say(`Open ${inspection.page ?? inspection.url} in a browser. Ctrl-C ends it.`);
-            await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+            await told;
           } finally {
             await inspection.close();
           }

@@ -115,7 +115,7 @@ const shower = (terminal: Terminal): ((step: ReplayStep) => void) => {
     terminal.say(
       `${String(position).padStart(5)}  +${duration(atMs - beganMs).padEnd(7)} ${colors.bold(escapeLine(actor))}  ` +
         `${escapeLine(type)}${kind === 'message' ? '' : colors.dim(` (${kind})`)}${escapeLine(moved)}` +
-        `${colors.dim(`  ${excerpt(JSON.stringify(data), 80)}`)}`,
+        colors.dim(`  ${excerpt(JSON.stringify(data), 80)}`),
     );
   };
 };
