@@ -22,7 +22,7 @@ import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
-import type { EventLog } from './store/event-log.ts';
+import type { EventLog, VerifyOptions } from './store/event-log.ts';
 import { createMemoryLog } from './store/memory/memory-log.ts';
 import { openSqliteLog } from './store/sqlite/sqlite-log.ts';
 import { exportLog } from './store/transfer.ts';
@@ -232,15 +232,20 @@ const toRuntime = (assembly: Assembly): Runtime => {
     },
     ...lookBack({ parts, mustBeOpen: open, open: openParts }),
     execute: (command, options = {}) => assembly.execute(command, options),
-    verify: async (options = {}) => ({
-      log: await log.verify(options),
-      replay: await replayLog(log, registry, options),
-    }),
+    verify: (options = {}) => verifyAll(parts, options),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),
   };
 };
+
+const verifyAll = async (
+  { log, registry }: Parts,
+  options: VerifyOptions,
+): ReturnType<Runtime['verify']> => ({
+  log: await log.verify(options),
+  replay: await replayLog(log, registry, options),
+});
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {
   const { bus, views, host, faults, clock, parts } = assembly;

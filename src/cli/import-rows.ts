@@ -7,7 +7,7 @@ import {
   readStoryFiles,
 } from '../index.ts';
 import { escapeLine, excerpt } from './escape.ts';
-import type { ImportSource } from './import-source.ts';
+import { type ImportSource, STANDARD_INPUT } from './import-source.ts';
 import type { Terminal } from './terminal.ts';
 import { wrong } from './wrong-use.ts';
 
@@ -29,6 +29,8 @@ export const readRows = (
     throw wrong(`There are no stories in "${given}".`, 'They are files that end with .md.');
   }
   const read = readImport(source.bytes, { path: given, redactor, ...(format && { format }) });
+  if (read?.format === 'stories' && given === STANDARD_INPUT)
+    throw wrong('A story is kept in its file.', 'Give the path of the file, or of a folder of them.');
   if (read) return read;
   throw wrong(
     `"${given}" is like no file that can be imported.`,

@@ -20,7 +20,7 @@ export type ImportSource =
   | { readonly kind: 'stories'; readonly files: readonly GivenStoryFile[] }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array };
 
-const STANDARD_INPUT = '-';
+export const STANDARD_INPUT = '-';
 const OWN = '{"loopwright":"log"';
 
 /** Of a log of ours, which may have any length. */
@@ -90,7 +90,11 @@ const firstBytes = (path: string, count: number): Buffer => {
 
 const streamOf = (path: string): Readable => {
   const stream = createReadStream(path);
-  return isPacked(firstBytes(path, 2)) ? stream.pipe(createGunzip()) : stream;
+  if (!isPacked(firstBytes(path, 2))) return stream;
+  const unpacking = createGunzip();
+  // A pipe does not pass on what goes wrong before it.
+  stream.on('error', (error) => unpacking.destroy(error));
+  return stream.pipe(unpacking);
 };
 
 const readBounded = (descriptor: number, given: string): Buffer => {

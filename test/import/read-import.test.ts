@@ -3,12 +3,16 @@ import { describe, expect, it } from 'vitest';
 import {
   createRedactor,
   detectImport,
+  type FeedbackRow,
+  formatFeedback,
   IMPORT_LIMITS,
   type ImportFormat,
+  parseWorkflowFile,
   type ReadImport,
   readImport,
   readSettingsFile,
   readStoryFiles,
+  workflowText,
 } from '../../src/index.ts';
 import { rounds } from '../support/runtimes.ts';
 
@@ -291,6 +295,48 @@ describe('any file', () => {
         expect([...placesOf(readStoryFiles(files))].sort()).toEqual(['a.md', 'b.md', 'c.md']);
       }),
       { numRuns: rounds(300, 5_000) },
+    );
+  });
+
+  it('X11: what is right is taken, all of it, as it was: feedback, settings, stories', () => {
+    const text = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 30 })
+      .filter((each) => each.trim() !== '');
+    const anyRows = fc
+      .array(
+        fc.record({
+          message: text,
+          suggested_fix: text,
+          priority: fc.constantFrom('critical', 'high', 'medium', 'low'),
+          status: fc.constantFrom('queued', 'delivered', 'resolved', 'failed'),
+          round: fc.integer({ min: 1, max: 2 }),
+        }),
+        { maxLength: 5 },
+      )
+      .map((rows) =>
+        rows.map((row, index) => ({ ...LINE, ...row, feedback_id: `F-${index}` }) as FeedbackRow),
+      );
+    const anySettings = fc.record(
+      {
+        maxIterations: fc.nat(20),
+        escalateOnMaxAttempts: fc.constantFrom('manual', 'error', 'skip'),
+        enableCircuitBreaker: fc.constant(true),
+      },
+      { requiredKeys: ['maxIterations'] },
+    );
+    fc.assert(
+      fc.property(anyRows, anySettings, text, (rows, refinement, title) => {
+        const read = readAs('feedback', formatFeedback(rows));
+        expect(read.refused).toEqual([]);
+        expect(read.format === 'feedback' && read.rows.map(({ row }) => row)).toEqual(rows);
+        const settings = readSettingsFile(JSON.stringify({ refinement }));
+        expect([settings.settings, settings.refused]).toEqual([{ stories: { refinement } }, []]);
+        const file = parseWorkflowFile(workflowText(settings, 'stories'), { path: 'stories.yaml' });
+        expect(file.definition['refinement']).toEqual(refinement);
+        const story = readStoryFiles([{ path: 'a.md', text: `---\ntitle: ${JSON.stringify(title)}\n---\n` }]);
+        expect(story.refused).toEqual([]);
+      }),
+      { numRuns: rounds(100, 2_000) },
     );
   });
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { lastValueFrom, tap } from 'rxjs';
 import { isRuntimeError, type Replay, type ReplayStep, RuntimeError } from '../../index.ts';
@@ -122,19 +121,16 @@ const shower = (terminal: Terminal): ((step: ReplayStep) => void) => {
 
 /** One event for each line that a person enters. */
 const byHand = async (replay: Replay, end: number, show: (step: ReplayStep) => void): Promise<void> => {
-  const lines = createInterface({ input: process.stdin });
-  let isOver = false;
-  lines.once('close', () => (isOver = true));
+  const input = createInterface({ input: process.stdin });
+  const lines = input[Symbol.asyncIterator]();
   try {
-    for (;;) {
-      const next = await replay.step();
-      if (!next) return;
+    for (let next = await replay.step(); next; next = await replay.step()) {
       show(next);
       if (next.event.position >= end) return;
-      const [line] = (await Promise.race([once(lines, 'line'), once(lines, 'close')])) as readonly unknown[];
-      if (isOver || line === 'q') return;
+      const line = await lines.next();
+      if (line.done === true || line.value.trim() === 'q') return;
     }
   } finally {
-    lines.close();
+    input.close();
   }
 };
