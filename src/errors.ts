@@ -72,6 +72,17 @@ export interface ErrorFields {
     exitCode: number | null;
     stderr: string;
   };
+  MODEL_PACKAGE_MISSING: { package: string; problem: string };
+  MODEL_KEY_REFUSED: {
+    model: string;
+    provider: string;
+    status: number | null;
+    variable: string | null;
+    problem: string;
+  };
+  MODEL_REQUEST_REFUSED: { model: string; status: number | null; problem: string };
+  MODEL_RATE_LIMITED: { model: string; retryAfterMs: number | null; problem: string };
+  MODEL_CALL_FAILED: { model: string; status: number | null; problem: string };
   TURN_TOO_LONG: { run: string; deliveries: number };
   COMMAND_TIMED_OUT: { file: string; id: string };
 }
@@ -308,6 +319,30 @@ const MESSAGES: {
     `The test report of the command "${file}" (${from}) cannot be used: ${problem}. It ended with exit code ${exitCode}` +
       (stderr === '' ? '.' : `; its standard error ended with: ${stderr}\n`),
     'Let it write its whole report, and nothing else, in the form that its option "results" names, and where "resultsFile" says.',
+  ],
+  MODEL_PACKAGE_MISSING: ({ package: name, problem }) => [
+    `The package "${name}" cannot be loaded (${problem}).`,
+    'Agents that are models need it: npm install ai @ai-sdk/openai-compatible (or the package of another provider).',
+  ],
+  MODEL_KEY_REFUSED: ({ model, provider, status, variable, problem }) => [
+    `"${provider}" gives no access to the model "${model}"${status === null ? '' : ` (${status})`}: ${problem}.`,
+    variable === null
+      ? 'Check the key that its provider is set up with, and the variable that it is read from. It is not tried again.'
+      : `Check the variable ${variable}: it must hold a valid key. It is not tried again.`,
+  ],
+  MODEL_REQUEST_REFUSED: ({ model, status, problem }) => [
+    `The request to the model "${model}" was refused${status === null ? '' : ` (${status})`}: ${problem}.`,
+    'Check the name of the model, its base URL and its options. It is not tried again.',
+  ],
+  MODEL_RATE_LIMITED: ({ model, retryAfterMs, problem }) => [
+    `The model "${model}" takes no more calls for now (429): ${problem}.`,
+    retryAfterMs === null
+      ? 'It is tried again after a while; lower its concurrency if this happens often.'
+      : `It is tried again after ${retryAfterMs} ms, as its provider asks; lower its concurrency if this happens often.`,
+  ],
+  MODEL_CALL_FAILED: ({ model, status, problem }) => [
+    `The call of the model "${model}" failed${status === null ? '' : ` (${status})`}: ${problem}.`,
+    'It is tried again, as its role allows.',
   ],
   TURN_TOO_LONG: ({ run, deliveries }) => [
     `One stimulus caused more than ${deliveries} messages in the run "${run}".`,

@@ -24,6 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: [...INNER, 'actors', 'audit', 'proofs', 'runtime'],
   testing: ['index', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
+  ai: ['index', 'ai', '@ai-sdk/openai-compatible', 'zod'],
   cli: ['index', 'node:*'],
 };
 
@@ -84,6 +85,13 @@ describe('architecture', () => {
     expect(loads.map(({ path }) => path)).toEqual([]);
     const lazy = files.filter(({ text }) => text.includes("await import('ws')")).map(({ path }) => path);
     expect(lazy).toEqual(['src/inspect/connect.ts', 'src/inspect/serve.ts']);
+  });
+
+  test('the AI SDK and its providers are loaded by the first call of a model, and by nobody else', () => {
+    const loads = files.filter(({ text }) => /^import (?!type\b).*from '(?:ai|@ai-sdk\/.*)'/m.test(text));
+    expect(loads.map(({ path }) => path)).toEqual([]);
+    const lazy = files.filter(({ text }) => /=> import\('(?:ai|@ai-sdk\/.*)'\)/.test(text));
+    expect(lazy.map(({ path }) => path)).toEqual(['src/ai/load-packages.ts']);
   });
 
   test('readers of test reports are loaded by whoever reads reports, and by nobody else', () => {
