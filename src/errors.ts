@@ -81,6 +81,13 @@ export interface ErrorFields {
   AGENT_EXITED: { file: string; exitCode: number | null; signal: string | null; stderr: string };
   AGENT_FLOODED: { file: string; limitBytes: number };
   AGENT_ANSWER_BAD: { file: string; problem: string };
+  AGENT_RESULTS_BAD: {
+    file: string;
+    from: string;
+    problem: string;
+    exitCode: number | null;
+    stderr: string;
+  };
   TURN_TOO_LONG: { run: string; deliveries: number };
   COMMAND_TIMED_OUT: { file: string; id: string };
 }
@@ -328,6 +335,11 @@ const MESSAGES: {
   AGENT_ANSWER_BAD: ({ file, problem }) => [
     `The answer of the command "${file}" cannot be read: ${problem}.`,
     'Let it write its answer to standard output as its option "output" says, and all else to standard error.',
+  ],
+  AGENT_RESULTS_BAD: ({ file, from, problem, exitCode, stderr }) => [
+    `The test report of the command "${file}" (${from}) cannot be used: ${problem}. It ended with exit code ${exitCode}` +
+      (stderr === '' ? '.' : `; its standard error ended with: ${stderr}\n`),
+    'Let it write its whole report, and nothing else, in the form that its option "results" names, and where "resultsFile" says.',
   ],
   TURN_TOO_LONG: ({ run, deliveries }) => [
     `One stimulus caused more than ${deliveries} messages in the run "${run}".`,

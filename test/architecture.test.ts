@@ -16,7 +16,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   machines: [...FACTS, 'events', 'xstate'],
   store: [...FACTS, 'events', 'better-sqlite3', 'node:*'],
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
-  actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'yaml', 'node:*'],
+  results: ['saxes', 'zod', 'node:util'],
+  actors: [...INNER, 'results', 'rxjs', 'uuid', 'xstate', 'yaml', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
   files: [...FACTS, 'events', 'machines', 'actors', 'yaml', 'zod', 'node:*'],
   audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
@@ -84,6 +85,13 @@ describe('architecture', () => {
     expect(loads.map(({ path }) => path)).toEqual([]);
     const lazy = files.filter(({ text }) => text.includes("await import('ws')")).map(({ path }) => path);
     expect(lazy).toEqual(['src/inspect/connect.ts', 'src/inspect/serve.ts']);
+  });
+
+  test('readers of test reports are loaded by whoever reads reports, and by nobody else', () => {
+    const loads = files.filter(({ text }) => /from '[./]*results\/(?:junit|json-report)\.ts'/.test(text));
+    expect(loads.map(({ path }) => path)).toEqual([]);
+    const lazy = files.filter(({ text }) => text.includes("await import('../results/junit.ts')"));
+    expect(lazy.map(({ path }) => path)).toEqual(['src/actors/command-results.ts']);
   });
 
   test('every file in src belongs to a layer', () => {
