@@ -1,3 +1,15 @@
+/** What is wrong at one place of a file that a person wrote. */
+export interface FileProblem {
+  /** Both from 1; null if it is about the file as a whole. */
+  readonly line: number | null;
+  readonly column: number | null;
+  /** The place in the document: `steps[0].gate`. Empty for the document itself. */
+  readonly path: string;
+  readonly problem: string;
+  /** What may stand there; null if that says nothing more. */
+  readonly allowed: string | null;
+}
+
 /** What each error carries besides its text. A caller acts on these; people read the message. */
 export interface ErrorFields {
   UNKNOWN_ACTOR: { address: string };
@@ -21,6 +33,10 @@ export interface ErrorFields {
   BAD_PLAN: { problems: readonly string[] };
   BAD_BRANCH: { run: string; problems: readonly string[] };
   BAD_STORIES: { problems: readonly string[] };
+  BAD_WORKFLOW_FILE: { file: string; problems: readonly FileProblem[] };
+  BAD_DEFINITION: { problem: string };
+  SCRIPT_ENDED: { agent: string; lines: number };
+  SCRIPTED_FAILURE: { agent: string; problem: string };
   BAD_ANSWER: { question: string; problem: string; options: readonly string[] };
   UNKNOWN_QUESTION: { question: string };
   QUESTION_CLOSED: { question: string; outcome: string };
@@ -149,6 +165,22 @@ const MESSAGES: {
   BAD_STORIES: ({ problems }) => [
     `These stories cannot be run: ${problems.join('; ')}.`,
     'Give each story as the path of its file, or with an id of its own, a title and a body.',
+  ],
+  BAD_WORKFLOW_FILE: ({ file, problems }) => [
+    `The workflow file "${file}" cannot be used:\n${problems.map((each) => `  ${problemLine(file, each)}\n`).join('')}`,
+    'Mend these places and read it again: nothing was run.',
+  ],
+  BAD_DEFINITION: ({ problem }) => [
+    `This is not the definition of a workflow: ${problem}.`,
+    'Give what readWorkflowFile() gave, or upgrade Loopwright if a newer version wrote it.',
+  ],
+  SCRIPT_ENDED: ({ agent, lines }) => [
+    `The script of the agent "${agent}" has ${lines} lines, all of which are used up.`,
+    'Give it a line for each call.',
+  ],
+  SCRIPTED_FAILURE: ({ agent, problem }) => [
+    `The agent "${agent}" failed, as its script says: ${problem}`,
+    'This line of its script has "fail": write an answer in its place.',
   ],
   BAD_ANSWER: ({ question, problem, options }) => [
     `The question "${question}" cannot be answered like this: ${problem}.`,
@@ -353,6 +385,11 @@ const MESSAGES: {
     'It stays in the inbox and will be done once: ask for its outcome later by that id.',
   ],
 };
+
+function problemLine(file: string, { line, column, path, problem, allowed }: FileProblem): string {
+  const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
+  return `${place}${path === '' ? '' : ` ${path}`}: ${problem}${allowed === null ? '' : ` (allowed: ${allowed})`}`;
+}
 
 function list(names: readonly string[]): string {
   return names.length === 0 ? 'none' : names.join(', ');

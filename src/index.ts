@@ -28,7 +28,13 @@ export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
 export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';
 export type { Cause, Why } from './audit/why.ts';
 export type { Branch } from './branch.ts';
-export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
+export {
+  type ErrorCode,
+  type ErrorFields,
+  type FileProblem,
+  isRuntimeError,
+  RuntimeError,
+} from './errors.ts';
 export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
 export { isBlobRef } from './events/blob.ts';
@@ -58,6 +64,11 @@ export {
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
+// Workflow files.
+export { workflowOf } from './files/compile.ts';
+export { type AgentDescription, agentsOf, type FileAgentsOptions } from './files/file-agents.ts';
+export type { UsedLines } from './files/script-agent.ts';
+export { parseWorkflowFile, readWorkflowFile, type WorkflowFile } from './files/workflow-file.ts';
 export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
