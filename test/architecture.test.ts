@@ -10,7 +10,8 @@ const INNER = [...FACTS, 'events', 'machines', 'store', 'projections'];
  * A name is a folder or a file of `src`, else a package; `node:*` is every module of Node.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  errors: [],
+  'agent-errors': [],
+  errors: ['agent-errors'],
   invariant: [],
   events: [...FACTS, 'node:crypto'],
   machines: [...FACTS, 'events', 'xstate'],
@@ -26,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   testing: ['index', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
   ai: ['index', 'ai', '@ai-sdk/openai-compatible', 'zod'],
-  cli: ['index', 'node:*'],
+  cli: ['ai', 'errors', 'index', 'node:*', 'commander', 'picocolors', 'rxjs'],
 };
 
 /** XState runs in machines and behind one door. Everyone else who may import it may name its types only. */
