@@ -80,7 +80,7 @@ const MADE = z.object({ title: z.string(), lines: z.array(z.string()).length(3) 
 const HAIKU = { title: 'Pond', lines: ['An old silent pond', 'A frog jumps in', 'Splash'] };
 
 describe.each([{ stream: false }, { stream: true }])('a model agent (stream: $stream)', ({ stream }) => {
-  it('K2: answers with a text; what it used is in the log, and what it cost', async () => {
+  it('X4: answers with a text; what it used is in the log, and what it cost', async () => {
     const { baseUrl, asked } = await startModelServer(says('An old silent pond.'));
     const worker = agentAt(baseUrl, {
       stream,
