@@ -46,11 +46,14 @@ it('K4, K6: the demo runs all five loops, tells them from the log, and leaves a 
 
 it('K4: with json it gives one object for each loop; on the log of an earlier one it adds runs of its own', async () => {
   const file = temporaryFile('demo.db');
-  for (const _time of [1, 2]) {
+  for (const time of [1, 2]) {
     const lines: string[] = [];
     await runDemo({ file, json: true, write: (text) => lines.push(text) });
     expect(lines.map((line): unknown => JSON.parse(line))).toEqual(EXPECTED);
-    expect(lines.every((line) => line.endsWith('\n'))).toBe(true);
+    expect(
+      lines.every((line) => line.endsWith('\n')),
+      `time ${time}`,
+    ).toBe(true);
   }
   const runtime = await openRuntime(file, { mode: 'look' });
   expect((await runtime.runs()).map(({ id }) => id)).toContain('demo-tree-2');

@@ -61,12 +61,11 @@ const LINES: Readonly<Record<string, Lines>> = {
     `  review: ${shown(decision)}${listOf(issues).length === 0 ? '' : `: ${listOf(issues).map(finding).join('; ')}`}`,
     ...(typeof target === 'string' ? [`  the fault lies in "${target}": back to it`] : []),
   ],
-  'phase.begun': ({ phase, as }) => [`${shown(phase)}${RUNS[String(as)] ?? ''}`],
-  'correction.opened': ({ defects }) => [
-    ...listOf(defects).map(
+  'phase.begun': ({ phase, as }) => [`${shown(phase)}${typeof as === 'string' ? (RUNS[as] ?? '') : ''}`],
+  'correction.opened': ({ defects }) =>
+    listOf(defects).map(
       (defect) => `  FAIL: ${finding(defect)} (made in ${shown(membersOf(defect)['injected'])})`,
     ),
-  ],
   'correction.closed': ({ attempts }) => [
     `  corrected by ${Object.keys(membersOf(attempts)).toSorted().join(' and ')}`,
   ],
