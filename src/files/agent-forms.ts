@@ -42,16 +42,37 @@ const command = z
       text.min(1),
       'Where it writes them: inside of its `cwd`. On its standard output unless set.',
     ),
+    allowNoTests: option(z.boolean(), 'Whether a run without a single test has passed; false unless set.'),
     ...shared,
   })
   .meta({ id: 'command', description: 'A program that is started for each call.' });
 
+const price = z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) });
+
 const model = z
-  .looseObject({
+  .strictObject({
     model: text.min(1).describe('The name of the model, as its provider knows it.'),
-    provider: option(text.min(1), 'Who provides it.'),
+    baseUrl: text
+      .min(1)
+      .describe('Where its provider answers: an API that is compatible with that of OpenAI.'),
+    apiKeyEnv: option(
+      text.min(1),
+      'The name of the variable that has the key. The key itself is never in a file.',
+    ),
+    provider: option(text.min(1), 'What its provider is called.'),
+    system: option(text, 'What it is told before all else.'),
     prompt: option(text, 'What it is told before its input.'),
-    ...shared,
+    output: option(
+      z.union([z.enum(['text', 'review']), z.record(text, json)]),
+      'What it answers: a text, a review, or what fits a JSON Schema.',
+    ),
+    temperature: option(z.number().min(0), 'How freely it chooses its words.'),
+    maxOutputTokens: option(count, 'How long its answer may be.'),
+    stream: option(z.boolean(), 'Whether its answer is shown while it is made.'),
+    price: option(price, 'What a million tokens cost.'),
+    timeoutMs: shared.timeoutMs,
+    concurrency: shared.concurrency,
+    ...roleShape,
   })
   .meta({ id: 'model', description: 'A language model.' });
 
