@@ -213,4 +213,6 @@ export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts'
 export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 export { type SendCommandOptions, sendCommand } from './send-command.ts';
 export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+export { sqliteVersion } from './store/sqlite/open-database.ts';
+export { logOwner } from './store/sqlite/writer-lock.ts';
 export { importLog } from './store/transfer.ts';

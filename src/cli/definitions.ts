@@ -7,9 +7,9 @@ import {
   type EventLog,
   type Json,
   type JsonObject,
+  type Runtime,
   RuntimeError,
   resolveBlobs,
-  type Runtime,
   type SecretOptions,
   type WorkflowFile,
 } from '../index.ts';
@@ -57,7 +57,8 @@ const refuseSecrets = (described: Json, file: string, { values = [] }: SecretOpt
     if (typeof value === 'string' && text(value) !== value)
       throw new RuntimeError('SECRET_IN_FILE', { file, path: place });
     if (typeof value !== 'object' || value === null) return;
-    for (const [key, child] of Object.entries(value)) look(child as Json, place === '' ? key : `${place}.${key}`);
+    for (const [key, child] of Object.entries(value))
+      look(child as Json, place === '' ? key : `${place}.${key}`);
   };
   look(described, '');
 };

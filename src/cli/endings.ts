@@ -1,4 +1,4 @@
-import type { Runtime, RunResult } from '../index.ts';
+import type { RunResult, Runtime } from '../index.ts';
 import { escapeLine, quoted } from './escape.ts';
 import { glanceAt } from './glance.ts';
 import { howToAnswer, questionText } from './question-text.ts';
@@ -20,7 +20,18 @@ export const tellEnd = async (
   const { calls, costUsd, pass } = glanceAt(await runtime.actor(id));
   const tookMs = record?.endedAtMs == null ? 0 : record.endedAtMs - record.startedAtMs;
   if (terminal.isJson) {
-    terminal.json({ type: 'ended', run: id, verdict, reason, output, turns, passes: pass, calls, costUsd, tookMs });
+    terminal.json({
+      type: 'ended',
+      run: id,
+      verdict,
+      reason,
+      output,
+      turns,
+      passes: pass,
+      calls,
+      costUsd,
+      tookMs,
+    });
     return;
   }
   const took = [
@@ -37,12 +48,17 @@ export const tellEnd = async (
 
 const reasonOf = (reason: string | undefined, output: unknown): string | undefined => {
   if (reason !== undefined) return reason;
-  const stated = typeof output === 'object' && output !== null && 'reason' in output ? output.reason : undefined;
+  const stated =
+    typeof output === 'object' && output !== null && 'reason' in output ? output.reason : undefined;
   return typeof stated === 'string' && stated !== '' ? stated : undefined;
 };
 
 /** Says what a run waits for, and how it goes on. */
-export const tellWaiting = async (runtime: Runtime, id: string, { terminal, say }: Telling): Promise<void> => {
+export const tellWaiting = async (
+  runtime: Runtime,
+  id: string,
+  { terminal, say }: Telling,
+): Promise<void> => {
   const questions = await runtime.questions({ run: id });
   if (terminal.isJson) {
     terminal.json({ type: 'waiting', run: id, questions });
@@ -53,5 +69,7 @@ export const tellWaiting = async (runtime: Runtime, id: string, { terminal, say 
     say(`Answer with: ${howToAnswer(question)}`);
   }
   const what = questions.length === 0 ? 'it is paused, or waits for a message' : 'it waits for a person';
-  say(`${escapeLine(id)}: ${terminal.colors.yellow('waiting')} (${what}). Then: loopwright resume ${escapeLine(id)}`);
+  say(
+    `${escapeLine(id)}: ${terminal.colors.yellow('waiting')} (${what}). Then: loopwright resume ${escapeLine(id)}`,
+  );
 };

@@ -55,7 +55,9 @@ const LOOPS: readonly ((context: LoopContext, value: string) => Partial<Glance> 
   },
   ({ whole, limits }, value) => {
     const { repeat } = whole;
-    return typeof repeat === 'number' ? { step: value, pass: repeat, passesMax: boundOf(limits.repeats) } : null;
+    return typeof repeat === 'number'
+      ? { step: value, pass: repeat, passesMax: boundOf(limits.repeats) }
+      : null;
   },
 ];
 

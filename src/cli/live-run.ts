@@ -1,5 +1,5 @@
 import { firstValueFrom } from 'rxjs';
-import { type OpenQuestion, type Run, type Runtime, isRuntimeError } from '../index.ts';
+import { isRuntimeError, type OpenQuestion, type Run, type Runtime } from '../index.ts';
 import { answerOnTerminal } from './answer-question.ts';
 import { tellEnd, tellWaiting } from './endings.ts';
 import { EXIT, type ExitCode, exitOf, worstOf } from './exit-codes.ts';
@@ -175,7 +175,8 @@ class LiveRuns {
         if (!isOpen || signal.aborted) return;
         view.hold(true);
         const { terminal, by } = options;
-        if ((await answerOnTerminal(runtime, question, { terminal, by, signal })) === 'gone') interrupt.raise();
+        if ((await answerOnTerminal(runtime, question, { terminal, by, signal })) === 'gone')
+          interrupt.raise();
       } catch (error) {
         if (!isRuntimeError(error, 'RUNTIME_CLOSED')) throw error;
       } finally {

@@ -1,6 +1,6 @@
+import { escapeLine } from './escape.ts';
 import type { Glance } from './glance.ts';
 import { type AgentAtWork } from './glance.ts';
-import { escapeLine } from './escape.ts';
 import type { Terminal } from './terminal.ts';
 import { duration, money } from './text.ts';
 
@@ -55,7 +55,9 @@ const lineByLine = (terminal: Terminal): LiveView => {
     show(runs) {
       for (const run of runs) {
         const line = liveLine(run, null);
-        if (last.get(run.id) === line) continue;
+        // Between two agents there is nothing to tell.
+        const isBetween = run.atWork.length === 0 && last.has(run.id) && !terminal.isJson;
+        if (isBetween || last.get(run.id) === line) continue;
         last.set(run.id, line);
         if (terminal.isJson) terminal.json(toJson(run));
         else terminal.say(line);

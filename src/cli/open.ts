@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { createRuntime, DEFINITION, openLog, type Runtime, type RunRecord, RuntimeError } from '../index.ts';
+import { createRuntime, DEFINITION, openLog, type RunRecord, type Runtime, RuntimeError } from '../index.ts';
 import type { CommonOptions } from './command-table.ts';
 import { isNew, keepDefinition, readDefinitions, type StoredDefinition } from './definitions.ts';
 import { existingLog } from './log-file.ts';

@@ -11,7 +11,12 @@ export const questionText = (question: OpenQuestion): string => {
     `${escapeLine(run)} asks ${escapeLine(whom)} (question ${escapeLine(id)}):`,
     quoted(text, { label: 'question' }),
     ...(hasDetails(details)
-      ? [quoted(asText(details), { label: 'details, from the run and its agents', linesMax: DETAILS_LINES_MAX })]
+      ? [
+          quoted(asText(details), {
+            label: 'details, from the run and its agents',
+            linesMax: DETAILS_LINES_MAX,
+          }),
+        ]
       : []),
     ...options.map(
       ({ id: option, label, impact }, index) =>

@@ -43,7 +43,10 @@ export const createStepper = (): Stepper => {
       if (typed.text.startsWith('q')) return 'gone';
       goesOn = typed.text.startsWith('a');
       terminal.draw('');
-      if (await isBoard(run)) await run.send(goesOn ? { type: 'stories.mode', mode: 'auto' } as { type: string } : { type: 'stories.next' });
+      if (await isBoard(run))
+        await run.send(
+          goesOn ? ({ type: 'stories.mode', mode: 'auto' } as { type: string }) : { type: 'stories.next' },
+        );
       else {
         await run.resume(REASON);
         if (!goesOn) await run.pause(REASON).catch(ignoreEnded);

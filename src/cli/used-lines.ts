@@ -6,7 +6,9 @@ export const linesUsedIn = async (
   log: EventLog,
   definitions: readonly StoredDefinition[],
 ): Promise<UsedLines> => {
-  const scripted = definitions.filter(({ agents }) => Object.values(agents).some((agent) => 'script' in agent));
+  const scripted = definitions.filter(({ agents }) =>
+    Object.values(agents).some((agent) => 'script' in agent),
+  );
   const used = new Map<string, number>();
   for (const workflow of new Set(scripted.map(({ name }) => name))) {
     for (const { id: run } of await log.runs({ status: 'open', workflow })) {

@@ -24,9 +24,11 @@ export const worstCaseOf = async (
 export const tellWorstCase = (terminal: Terminal, name: string, worst: WorstCase): void => {
   const { result, text, callsByAgent, verdicts, states, endless, deadEnds } = worst;
   terminal.say(`${name}: ${text}`);
-  for (const [agent, calls] of Object.entries(callsByAgent)) terminal.say(`  ${agent}: at most ${calls} calls`);
+  for (const [agent, calls] of Object.entries(callsByAgent))
+    terminal.say(`  ${agent}: at most ${calls} calls`);
   if (verdicts.length > 0) terminal.say(`  it may end ${verdicts.join(', ')}`);
-  if (endless) terminal.say(`  it need not end: ${[...endless.prefix, '(', ...endless.cycle, ')*'].join(' ')}`);
+  if (endless)
+    terminal.say(`  it need not end: ${[...endless.prefix, '(', ...endless.cycle, ')*'].join(' ')}`);
   for (const deadEnd of deadEnds.slice(0, 3)) terminal.say(`  it may halt in ${deadEnd}`);
   terminal.say(`  (${result}, ${states} states tried)`);
 };

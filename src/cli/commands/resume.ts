@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os';
-import { isRuntimeError, type Runtime, type RunRecord, RuntimeError } from '../../index.ts';
+import { isRuntimeError, type RunRecord, type Runtime, RuntimeError } from '../../index.ts';
+import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workOn } from '../live-run.ts';
@@ -61,7 +61,7 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
   const { file, chosen, isNamed, options } = given;
   const ids = chosen.map(({ id }) => id);
   const warnings = createWarnings(terminal);
-  const by = options.by ?? userInfo().username;
+  const by = whoIsHere(options);
   let runtime: Runtime;
   try {
     runtime = await openRuntime(file, {
@@ -94,7 +94,10 @@ const unpause = async (runtime: Runtime, id: string, by: string): Promise<void> 
 /** Another process works on the log: it is told to let the run go on. */
 const tellOwner = async (terminal: Terminal, { chosen, options }: GoingOn): Promise<ExitCode> => {
   const { runtime } = await openToLook(options);
-  const messages: { readonly to: string; readonly message: { readonly type: string; readonly reason: string } }[] = [];
+  const messages: {
+    readonly to: string;
+    readonly message: { readonly type: string; readonly reason: string };
+  }[] = [];
   try {
     for (const { id } of chosen) {
       const { pauseReasons } = await contextOf(runtime, id);
@@ -105,7 +108,11 @@ const tellOwner = async (terminal: Terminal, { chosen, options }: GoingOn): Prom
     await runtime.close();
   }
   for (const { to, message } of messages)
-    await sendToOwner(existingLog(options), { kind: 'send', to, message }, { ...(options.by && { by: options.by }) });
+    await sendToOwner(
+      existingLog(options),
+      { kind: 'send', to, message },
+      { ...(options.by && { by: options.by }) },
+    );
   const ids = chosen.map(({ id }) => id);
   if (terminal.isJson) terminal.json({ type: 'told', runs: ids });
   else terminal.say(`Another process works on this log, and goes on with ${ids.join(', ')}.`);

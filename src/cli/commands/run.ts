@@ -1,6 +1,12 @@
-import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { isRuntimeError, readWorkflowFile, type Runtime, RuntimeError, type WorkflowFile } from '../../index.ts';
+import {
+  isRuntimeError,
+  type Runtime,
+  RuntimeError,
+  readWorkflowFile,
+  type WorkflowFile,
+} from '../../index.ts';
+import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { descriptionOf } from '../definitions.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -71,10 +77,15 @@ export const addRun: AddCommand = (command, { terminal, action }) =>
 const checkOptions = ({ auto, step, ask, wait }: RunOptions, terminal: Terminal): void => {
   const wrong = (problem: string, instead: string) => new RuntimeError('WRONG_USE', { problem, instead });
   if (auto && step) throw wrong('--auto and --step are opposites.', 'Give one of them.');
-  if (ask === false && step) throw wrong('--step asks before each step, and --no-ask never asks.', 'Give one of them.');
-  if (ask === false && wait) throw wrong('--wait stays for an answer, and --no-ask does not.', 'Give one of them.');
+  if (ask === false && step)
+    throw wrong('--step asks before each step, and --no-ask never asks.', 'Give one of them.');
+  if (ask === false && wait)
+    throw wrong('--wait stays for an answer, and --no-ask does not.', 'Give one of them.');
   if (step && !terminal.canAsk)
-    throw wrong('--step needs a terminal to ask on.', 'Call it from one, without --json, or leave --step out.');
+    throw wrong(
+      '--step needs a terminal to ask on.',
+      'Call it from one, without --json, or leave --step out.',
+    );
 };
 
 interface Starting {
@@ -97,7 +108,7 @@ const startAndWork = async (
     takesUp: (run) => mine.has(run),
     onWarning: warnings.warn,
   });
-  const by = options.by ?? userInfo().username;
+  const by = whoIsHere(options);
   const stepper = options.step ? createStepper() : undefined;
   try {
     const id = options.id ?? (await nextId(runtime, file.name));
