@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { type ModelOptions, modelAgent, modelAgentFromDescription } from '../../src/ai/index.ts';
 import {
@@ -319,6 +319,20 @@ it('a JSON Schema is as good as one of a library', async () => {
   const { baseUrl } = await startModelServer(says('{"stars":9}'), says('{"stars":5}'));
   const { output } = await work(modelAgentFromDescription({ model: 'm', baseUrl, output: schema }));
   expect(output).toMatchObject({ outputs: { work: { stars: 5 } }, spent: { calls: 2 } });
+});
+
+it('a server that takes no JSON Schema is told it in words, and nothing is written to the console', async () => {
+  const written = [vi.spyOn(console, 'info'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')];
+  const { baseUrl, asked } = await startModelServer(says('{"passed":true,"issues":[]}'));
+  const description = { model: 'm', baseUrl, output: 'review', structuredOutputs: false } as const;
+  const { output } = await work(modelAgentFromDescription(description));
+  expect(output).toMatchObject({ outputs: { work: { passed: true, issues: [] } } });
+  expect(asked[0]?.body).toMatchObject({ response_format: { type: 'json_object' } });
+  expect(asked[0]?.body.messages[0]?.content).toContain('JSON Schema');
+  for (const spy of written) {
+    expect(spy).not.toHaveBeenCalled();
+    spy.mockRestore();
+  }
 });
 
 it.each([
