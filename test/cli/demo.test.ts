@@ -42,20 +42,14 @@ it('K4, K6: the demo runs all five loops, tells them from the log, and leaves a 
     expect((await runtime.auditOf({ run })).entries.length).toBeGreaterThan(20);
   }
   await runtime.close();
-});
 
-it('K4: with json it gives one object for each loop; on the log of an earlier one it adds runs of its own', async () => {
-  const file = temporaryFile('demo.db');
-  for (const time of [1, 2]) {
-    const lines: string[] = [];
-    await runDemo({ file, json: true, write: (text) => lines.push(text) });
-    expect(lines.map((line): unknown => JSON.parse(line))).toEqual(EXPECTED);
-    expect(
-      lines.every((line) => line.endsWith('\n')),
-      `time ${time}`,
-    ).toBe(true);
-  }
-  const runtime = await openRuntime(file, { mode: 'look' });
-  expect((await runtime.runs()).map(({ id }) => id)).toContain('demo-tree-2');
-  await runtime.close();
+  // Once more on the same log, for programs.
+  const lines: string[] = [];
+  await runDemo({ file, json: true, write: (text) => lines.push(text) });
+  expect(lines.map((line): unknown => JSON.parse(line))).toEqual(EXPECTED);
+  const second = await openRuntime(file, { mode: 'look' });
+  expect((await second.runs()).map(({ id }) => id)).toEqual(
+    expect.arrayContaining(['demo-tree', 'demo-tree-2']),
+  );
+  await second.close();
 });
