@@ -16,7 +16,9 @@ const command = z
     command: z
       .array(text)
       .min(1)
-      .describe('The program and its arguments, each an item. There is no shell: nothing in it is expanded.'),
+      .describe(
+        'The program and its arguments, each an item. A path is relative to this file. There is no shell: nothing is expanded.',
+      ),
     cwd: option(text.min(1), 'Where it runs; the folder of this file unless set, which it is relative to.'),
     env: option(
       z.record(text, text),

@@ -13,13 +13,14 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]
     max_consecutive_test_failures: ['limits', 'sameFailure'],
   },
   stories: { max_refinement_attempts: ['refinement', 'maxIterations'] },
-  phases: { max_iterations: ['limits', 'passes'] },
   tree: { max_rounds: ['limits', 'pairRounds'], max_depth: ['limits', 'hops'] },
 };
 
+export const aliasesOf = (loop: string): Readonly<Record<string, readonly string[]>> => ALIASES[loop] ?? {};
+
 export const aliasShape = (loop: string): Readonly<Record<string, z.ZodOptional<z.ZodInt>>> =>
   Object.fromEntries(
-    Object.entries(ALIASES[loop] ?? {}).map(([alias, name]) => [
+    Object.entries(aliasesOf(loop)).map(([alias, name]) => [
       alias,
       z
         .int()
@@ -66,7 +67,7 @@ const withMember = (object: JsonObject, [key = '', ...rest]: readonly string[], 
 
 const movesOf = (loop: string, document: JsonObject): readonly Move[] => {
   const settings = objectAt(document, 'settings');
-  const aliases = Object.entries(ALIASES[loop] ?? {});
+  const aliases = Object.entries(aliasesOf(loop));
   const named = (place: Path, object: JsonObject): readonly Move[] =>
     aliases.flatMap(([alias, to]) => {
       const value = memberOf(object, alias);
@@ -105,7 +106,7 @@ const objectAt = (document: JsonObject, key: string): JsonObject => {
 };
 
 const withoutMoved = (loop: string, document: JsonObject): JsonObject => {
-  const aliases = ['settings', ...Object.keys(ALIASES[loop] ?? {})];
+  const aliases = ['settings', ...Object.keys(aliasesOf(loop))];
   const agents = Object.entries(objectAt(document, 'agents')).map(([name, described]) => [
     name,
     isJsonObject(described) ? without(described, ROLE_OPTIONS) : described,

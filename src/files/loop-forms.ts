@@ -176,8 +176,6 @@ const phases = z
     ),
     ...deciding,
     roles: roles.optional(),
-    ...aliasShape('phases'),
-    settings: option(z.strictObject(aliasShape('phases')), 'The same options, in a block of their own.'),
   })
   .describe('Works through phases, and corrects what is found wrong in the phase that made it.');
 
