@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count, json, levels, milliseconds, option, questionOption, roleShape, text } from './form-parts.ts';
+import { forms } from './form-registry.ts';
 
 const shared = {
   concurrency: option(count, 'How many calls may run at once; 8 unless set.'),
@@ -47,7 +48,7 @@ const command = z
     allowNoTests: option(z.boolean(), 'Whether a run without a single test has passed; false unless set.'),
     ...shared,
   })
-  .meta({ id: 'command', description: 'A program that is started for each call.' });
+  .register(forms, { id: 'command', description: 'A program that is started for each call.' });
 
 const price = z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) });
 
@@ -76,7 +77,7 @@ const model = z
     concurrency: shared.concurrency,
     ...roleShape,
   })
-  .meta({ id: 'model', description: 'A language model.' });
+  .register(forms, { id: 'model', description: 'A language model.' });
 
 const person = z
   .strictObject({
@@ -88,7 +89,7 @@ const person = z
     }),
     ...roleShape,
   })
-  .meta({ id: 'person', description: 'A person: each request is a question.' });
+  .register(forms, { id: 'person', description: 'A person: each request is a question.' });
 
 const script = z
   .strictObject({
@@ -99,7 +100,10 @@ const script = z
       ),
     ...shared,
   })
-  .meta({ id: 'script', description: 'Answers that are known before: for demonstrations and tests.' });
+  .register(forms, {
+    id: 'script',
+    description: 'Answers that are known before: for demonstrations and tests.',
+  });
 
 /** The kinds of agents by the key that tells them. */
 const AGENT_FORMS = { command, model, person, script } as const;

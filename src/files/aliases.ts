@@ -5,7 +5,7 @@ import { ROLE_OPTIONS } from './form-parts.ts';
 import type { Path } from './place.ts';
 
 /** Names under which other tools know settings, by loop, and what they are called here. */
-const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+const ALIASES = {
   tight: {
     max_feedback_iterations: ['maxIterations'],
     max_iterations: ['maxIterations'],
@@ -14,21 +14,25 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   stories: { max_refinement_attempts: ['refinement', 'maxIterations'] },
   tree: { max_rounds: ['limits', 'pairRounds'], max_depth: ['limits', 'hops'] },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+type Aliases = typeof ALIASES;
+
+export const aliasesOf = (loop: string): Readonly<Record<string, readonly string[]>> =>
+  Object.hasOwn(ALIASES, loop) ? ALIASES[loop as keyof Aliases] : {};
+
+export const aliasShape = <Loop extends keyof Aliases>(
+  loop: Loop,
+): { readonly [Alias in keyof Aliases[Loop]]: z.ZodOptional<z.ZodInt> } => {
+  const shape = Object.entries(aliasesOf(loop)).map(([alias, name]) => [
+    alias,
+    z
+      .int()
+      .min(0)
+      .optional()
+      .describe(`Another name of \`${name.join('.')}\`.`),
+  ]);
+  return Object.fromEntries(shape) as never; // One for each of them.
 };
-
-export const aliasesOf = (loop: string): Readonly<Record<string, readonly string[]>> => ALIASES[loop] ?? {};
-
-export const aliasShape = (loop: string): Readonly<Record<string, z.ZodOptional<z.ZodInt>>> =>
-  Object.fromEntries(
-    Object.entries(aliasesOf(loop)).map(([alias, name]) => [
-      alias,
-      z
-        .int()
-        .min(0)
-        .optional()
-        .describe(`Another name of \`${name.join('.')}\`.`),
-    ]),
-  );
 
 /** A value that has another place than the one where it stands. */
 interface Move {
