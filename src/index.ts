@@ -37,7 +37,7 @@ export {
 } from './errors.ts';
 export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
-export { isBlobRef } from './events/blob.ts';
+export { blobRefsIn, isBlobRef, resolveBlobs } from './events/blob.ts';
 export { type Delivery, delivery, type PureFunction } from './events/delivery.ts';
 export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
 export type {
@@ -79,6 +79,7 @@ export type {
   GivenConsistencyCheck,
   GivenQualityGate,
 } from './machines/check.ts';
+export { DEFINITION } from './machines/definition-machine.ts';
 export { type FeedbackRequest, isFeedbackRequest, type TargetAnswer } from './machines/feedback-work.ts';
 export type { Gap, GapRule } from './machines/gap.ts';
 export { fingerprint, type Issue, type IssueRecord } from './machines/issues.ts';
@@ -212,4 +213,6 @@ export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts'
 export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 export { type SendCommandOptions, sendCommand } from './send-command.ts';
 export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+export { sqliteVersion } from './store/sqlite/open-database.ts';
+export { logOwner } from './store/sqlite/writer-lock.ts';
 export { importLog } from './store/transfer.ts';

@@ -69,6 +69,10 @@ const model = z
       z.union([z.enum(['text', 'review']), z.record(text, json)]),
       'What it answers: a text, a review, or what fits a JSON Schema.',
     ),
+    structuredOutputs: option(
+      z.boolean(),
+      'Whether its provider takes a JSON Schema for the answer; true unless set. It is told the schema in words as well.',
+    ),
     temperature: option(z.number().min(0), 'How freely it chooses its words.'),
     maxOutputTokens: option(count, 'How long its answer may be.'),
     stream: option(z.boolean(), 'Whether its answer is shown while it is made.'),

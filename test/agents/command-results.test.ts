@@ -32,7 +32,7 @@ describe('a suite', () => {
 `;
 
 describe('a command that reports on tests', () => {
-  it("K1, T4: answers with what failed, from the report of node's own test runner", async () => {
+  it("answers with what failed, from the report of node's own test runner", async () => {
     const cwd = project({ 'a.test.mjs': NODE_TESTS });
     const worker = agent.command<Json>(process.execPath, ['--test', '--test-reporter=junit', 'a.test.mjs'], {
       cwd,
