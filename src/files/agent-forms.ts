@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count, json, levels, milliseconds, option, questionOption, roleShape, text } from './form-parts.ts';
+import { forms } from './form-registry.ts';
 
 const shared = {
   concurrency: option(count, 'How many calls may run at once; 8 unless set.'),
@@ -16,7 +17,9 @@ const command = z
     command: z
       .array(text)
       .min(1)
-      .describe('The program and its arguments, each an item. There is no shell: nothing in it is expanded.'),
+      .describe(
+        'The program and its arguments, each an item. A path is relative to this file. There is no shell: nothing is expanded.',
+      ),
     cwd: option(text.min(1), 'Where it runs; the folder of this file unless set, which it is relative to.'),
     env: option(
       z.record(text, text),
@@ -45,7 +48,7 @@ const command = z
     allowNoTests: option(z.boolean(), 'Whether a run without a single test has passed; false unless set.'),
     ...shared,
   })
-  .meta({ id: 'command', description: 'A program that is started for each call.' });
+  .register(forms, { id: 'command', description: 'A program that is started for each call.' });
 
 const price = z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) });
 
@@ -78,7 +81,7 @@ const model = z
     concurrency: shared.concurrency,
     ...roleShape,
   })
-  .meta({ id: 'model', description: 'A language model.' });
+  .register(forms, { id: 'model', description: 'A language model.' });
 
 const person = z
   .strictObject({
@@ -90,7 +93,7 @@ const person = z
     }),
     ...roleShape,
   })
-  .meta({ id: 'person', description: 'A person: each request is a question.' });
+  .register(forms, { id: 'person', description: 'A person: each request is a question.' });
 
 const script = z
   .strictObject({
@@ -101,7 +104,10 @@ const script = z
       ),
     ...shared,
   })
-  .meta({ id: 'script', description: 'Answers that are known before: for demonstrations and tests.' });
+  .register(forms, {
+    id: 'script',
+    description: 'Answers that are known before: for demonstrations and tests.',
+  });
 
 /** The kinds of agents by the key that tells them. */
 const AGENT_FORMS = { command, model, person, script } as const;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { FileProblem } from '../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { FileText } from './file-text.ts';
+import { forms } from './form-registry.ts';
 import { type FormWords, type Kind, NAME, nearest, wordsOfForm } from './form-words.ts';
 import { type Path, problemAt } from './place.ts';
 
@@ -19,7 +20,8 @@ const known = new WeakMap<z.ZodType, FormWords>();
 
 const wordsFor = (form: z.ZodType): FormWords => {
   // A JSON Schema is JSON.
-  const words = known.get(form) ?? wordsOfForm(z.toJSONSchema(form, { io: 'input' }) as JsonObject);
+  const words =
+    known.get(form) ?? wordsOfForm(z.toJSONSchema(form, { io: 'input', metadata: forms }) as JsonObject);
   known.set(form, words);
   return words;
 };
@@ -45,7 +47,7 @@ const problemsOf = (issue: Issue, above: Path, place: Place): readonly FileProbl
   return [
     found === undefined
       ? problemAt(file.keyAt(path), path, { problem: `"${String(path.at(-1))}" is missing`, allowed })
-      : problemAt(file.valueAt(path), path, { problem: `found ${shown(found)}`, allowed }),
+      : problemAt(file.valueAt(path), path, { problem: `found ${shownAt(path, found)}`, allowed }),
   ];
 };
 
@@ -82,7 +84,7 @@ const problemsOfUnion = (
   if (strangers.length > 0) return strangers.map((key) => unknownKey([...path, key], { file, words }));
   return [
     problemAt(file.valueAt(path), path, {
-      problem: best ? 'it is of no kind that is known' : `found ${shown(found ?? null)}`,
+      problem: best ? 'it is of no kind that is known' : `found ${shownAt(path, found ?? null)}`,
       allowed: words.wordsAt(path),
     }),
   ];
@@ -103,6 +105,12 @@ export const valueAt = (value: Json | undefined, path: Path): Json | undefined =
     if (Array.isArray(found)) return typeof key === 'number' ? (found as readonly Json[])[key] : undefined;
     return isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
   }, value);
+
+/** What may be a secret is not repeated. */
+const shownAt = (path: Path, value: Json): string => {
+  const isSecret = path[0] === 'secrets' || (path[0] === 'agents' && path[2] === 'env');
+  return isSecret && typeof value === 'string' ? 'a text that is not shown' : shown(value);
+};
 
 const TEXT_SHOWN = 40;
 

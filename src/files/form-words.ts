@@ -66,11 +66,16 @@ const describe = (form: JsonObject): string => {
   if (type === 'boolean') return 'true or false';
   if (type === 'null') return 'null';
   if (type === 'string' && pattern !== undefined) return `a name (${NAME})`;
-  if (type === 'string') return minLength === undefined ? 'a text' : 'a text that is not empty';
+  if (type === 'string') return textInWords(minLength);
   if (type === 'array') return minItems === undefined ? 'a list' : `a list of ${shown(minItems)} or more`;
   const keys = keysOf(form);
   if (type === 'object') return keys.length === 0 ? 'a mapping' : `{ ${keys.join(', ')} }`;
   return 'any value';
+};
+
+const textInWords = (minLength: Json | undefined): string => {
+  if (minLength === undefined) return 'a text';
+  return minLength === 1 ? 'a text that is not empty' : `a text of ${shown(minLength)} characters or more`;
 };
 
 const numberInWords = ({ type, minimum, exclusiveMinimum, maximum }: JsonObject): string => {

@@ -29,7 +29,7 @@ const isRead = (text: string): boolean => {
 const example = fc.constantFrom(...EXAMPLES);
 
 // Method: a file that is right but for a few changes, as YAML or as JSON. The control: some are still right.
-it('a file with a key removed, renamed, added or of another type is read, or refused at a place in it', () => {
+it('S18: a file with a key removed, renamed, added or of another type is read, or refused at a place in it', () => {
   let read = 0;
   const writers = [
     (value: Json) => stringify(value),
@@ -50,7 +50,7 @@ it('a file with a key removed, renamed, added or of another type is read, or ref
   expect(read).toBeGreaterThan(10);
 });
 
-it('a file that is cut off anywhere, or has any character anywhere, is read, or refused at a place in it', () => {
+it('S18: a file that is cut off anywhere, or has any character anywhere, is read, or refused at a place in it', () => {
   const characters = [
     ...'{}[]&*!|>\'"%@`#:-?,\\\t\n\0'.split(''),
     '\u2028',
@@ -91,7 +91,7 @@ it.each([
       .replaceAll('*z', '1'),
   ],
   ['an alias of what it is in', 'a: &a [*a]'],
-])('it is refused, in a time that does not explode: %s', (_what, text) => {
+])('S18: it is refused, in a time that does not explode: %s', (_what, text) => {
   const before = performance.now();
   expect(isRead(text)).toBe(false);
   expect(performance.now() - before).toBeLessThan(20_000);

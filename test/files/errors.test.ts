@@ -180,6 +180,22 @@ it('the error shows every problem with file, line and column, and says what to d
   );
 });
 
+it('what a file says is shown so that it cannot mislead, and what may be secret is not shown', () => {
+  const evil = '\\e[2J\\r\\u202eok';
+  const text = instead(
+    tight,
+    'maxIterations: 5',
+    `? "${evil}${'x'.repeat(5_000)}"\n: 1\nsecrets: { values: [abc], names: [""] }`,
+  );
+  const lines = linesOf(text).join('\n');
+  expect(lines).toContain('there is no "\\u{1b}[2J\\u{d}\\u{202e}okxxx');
+  expect(lines).toContain(
+    'secrets.values[0]: found a text that is not shown (a text of 4 characters or more)',
+  );
+  expect(lines).not.toMatch(/abc/);
+  expect(lines.length).toBeLessThan(5_000);
+});
+
 const folder = () => mkdtempSync(join(tmpdir(), 'loopwright-files-'));
 
 it('a file that cannot be read is refused with the reason', async () => {
