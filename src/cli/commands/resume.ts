@@ -7,6 +7,7 @@ import { existingLog } from '../log-file.ts';
 import { findRun, isOfPeople, openRuntime, openToLook } from '../open.ts';
 import { contextOf } from '../run-context.ts';
 import { sendToOwner } from '../send-to-owner.ts';
+import { AUTOMATIC, createStepper, isBoard } from '../stepper.ts';
 import type { Terminal } from '../terminal.ts';
 import { createWarnings } from '../warnings.ts';
 
@@ -19,6 +20,7 @@ interface ResumeOptions extends CommonOptions {
   readonly ask?: boolean;
   readonly wait?: boolean;
   readonly by?: string;
+  readonly auto?: boolean;
 }
 
 /** `resume [RUN]`: goes on with what was left. */
@@ -28,6 +30,7 @@ export const addResume: AddCommand = (command, { terminal, action }) =>
     .argument('[run]', 'its id, the beginning of it, or last; every open run unless given')
     .option('--no-ask', 'never ask: print the question, and exit with 3')
     .option('--wait', 'stay while a person is waited for, who answers from elsewhere')
+    .option('--auto', 'let stories that are worked on step by step go on by themselves')
     .option('--by <name>', 'who answers on this terminal')
     .addHelpText('after', EXAMPLES)
     .action(
@@ -75,8 +78,16 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
   }
   try {
     if (isNamed) for (const id of ids) await unpause(runtime, id, by);
+    if (options.auto) for (const id of ids) await goOnByItself(runtime, id);
     const asks = terminal.canAsk && options.ask !== false;
-    return await workOn(runtime, ids, { terminal, asks, stays: asks || options.wait === true, by, warnings });
+    return await workOn(runtime, ids, {
+      terminal,
+      asks,
+      stays: asks || options.wait === true,
+      by,
+      warnings,
+      ...(asks && { stepper: createStepper() }),
+    });
   } finally {
     await runtime.close();
   }
@@ -84,6 +95,11 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
 
 /** Reasons that a loop takes back by itself. */
 const isOfLoop = (reason: string): boolean => reason.startsWith('feedback loop-') || reason === 'parent';
+
+const goOnByItself = async (runtime: Runtime, id: string): Promise<void> => {
+  const run = await runtime.run(id);
+  if (await isBoard(run)) await run.send(AUTOMATIC);
+};
 
 const unpause = async (runtime: Runtime, id: string, by: string): Promise<void> => {
   const { pauseReasons } = await contextOf(runtime, id);
