@@ -1,3 +1,5 @@
+import { AGENT_MESSAGES, type AgentErrorFields } from './agent-errors.ts';
+
 /** What is wrong at one place of a file that a person wrote. */
 export interface FileProblem {
   /** Both from 1; null if it is about the file as a whole. */
@@ -11,7 +13,7 @@ export interface FileProblem {
 }
 
 /** What each error carries besides its text. A caller acts on these; people read the message. */
-export interface ErrorFields {
+export interface ErrorFields extends AgentErrorFields {
   UNKNOWN_ACTOR: { address: string };
   UNKNOWN_RUN: { run: string };
   UNKNOWN_WORKFLOW: { workflow: string; known: readonly string[] };
@@ -74,13 +76,6 @@ export interface ErrorFields {
   MACHINE_REFUSED: { machine: string; problems: readonly string[] };
   MACHINE_MISSING: { machine: string; version: number; known: readonly number[] };
   REPLAY_DIVERGED: { address: string; position: number; recorded: string; computed: string };
-  AGENT_MISSING: { agent: string; known: readonly string[] };
-  AGENT_TIMED_OUT: { agent: string; limitMs: number };
-  AGENT_QUARANTINED: { agent: string; failures: number; untilMs: number };
-  AGENT_NOT_STARTED: { file: string; cwd: string; problem: string };
-  AGENT_EXITED: { file: string; exitCode: number | null; signal: string | null; stderr: string };
-  AGENT_FLOODED: { file: string; limitBytes: number };
-  AGENT_ANSWER_BAD: { file: string; problem: string };
   TURN_TOO_LONG: { run: string; deliveries: number };
   COMMAND_TIMED_OUT: { file: string; id: string };
   WRONG_USE: { problem: string; instead: string };
@@ -303,35 +298,7 @@ const MESSAGES: {
     `"${address}" replays differently at position ${position}: recorded ${recorded}, now ${computed}.`,
     'The code of its machine changed without a new version: give it one, and keep the old one registered.',
   ],
-  AGENT_MISSING: ({ agent, known }) => [
-    `No agent "${agent}" is registered.`,
-    `Pass it to createRuntime({ agents: { … } }). Registered: ${list(known)}.`,
-  ],
-  AGENT_TIMED_OUT: ({ agent, limitMs }) => [
-    `The agent "${agent}" did not answer within ${limitMs} ms.`,
-    'Raise its timeoutMs, or let it do less in one call.',
-  ],
-  AGENT_QUARANTINED: ({ agent, failures, untilMs }) => [
-    `The agent "${agent}" failed ${failures} times in a row and is not called until ${new Date(untilMs).toISOString()}.`,
-    'See to the cause of its failures.',
-  ],
-  AGENT_NOT_STARTED: ({ file, cwd, problem }) => [
-    `The command "${file}" could not be started in "${cwd}" (${problem}).`,
-    'Check that the directory is there, and that the program is there (in PATH, if its name has no "/") and may be executed.',
-  ],
-  AGENT_EXITED: ({ file, exitCode, signal, stderr }) => [
-    `The command "${file}" ended ${exitCode === null ? `by ${signal}` : `with exit code ${exitCode}`}; ` +
-      (stderr === '' ? 'it wrote nothing to standard error.' : `its standard error ended with: ${stderr}\n`),
-    'See to the cause; if this exit code is an answer, name it in exitCodes.',
-  ],
-  AGENT_FLOODED: ({ file, limitBytes }) => [
-    `The command "${file}" wrote more than ${limitBytes} bytes to standard output, and was ended.`,
-    'Let it write less, or raise its outputBytes.',
-  ],
-  AGENT_ANSWER_BAD: ({ file, problem }) => [
-    `The answer of the command "${file}" cannot be read: ${problem}.`,
-    'Let it write its answer to standard output as its option "output" says, and all else to standard error.',
-  ],
+  ...AGENT_MESSAGES,
   TURN_TOO_LONG: ({ run, deliveries }) => [
     `One stimulus caused more than ${deliveries} messages in the run "${run}".`,
     'Two of its machines answer each other without end: give that exchange a limit.',

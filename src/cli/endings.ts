@@ -2,6 +2,7 @@ import type { RunResult, Runtime } from '../index.ts';
 import { escapeLine, quoted } from './escape.ts';
 import { glanceAt } from './glance.ts';
 import { howToAnswer, questionText } from './question-text.ts';
+import { contextIn } from './run-context.ts';
 import type { Terminal } from './terminal.ts';
 import { duration, inColor, money } from './text.ts';
 
@@ -68,8 +69,14 @@ export const tellWaiting = async (
     say(questionText(question));
     say(`Answer with: ${howToAnswer(question)}`);
   }
-  const what = questions.length === 0 ? 'it is paused, or waits for a message' : 'it waits for a person';
-  say(
-    `${escapeLine(id)}: ${terminal.colors.yellow('waiting')} (${what}). Then: loopwright resume ${escapeLine(id)}`,
-  );
+  const { whole, pauseReasons } = contextIn(await (await runtime.run(id)).state());
+  const isManual = questions.length === 0 && pauseReasons.length === 0 && whole['mode'] === 'manual';
+  const what =
+    questions.length > 0
+      ? 'it waits for a person'
+      : isManual
+        ? 'its stories are worked on step by step'
+        : 'it is paused, or waits for a message';
+  const then = `loopwright resume ${escapeLine(id)}${isManual ? ' --auto' : ''}`;
+  say(`${escapeLine(id)}: ${terminal.colors.yellow('waiting')} (${what}). Then: ${then}`);
 };

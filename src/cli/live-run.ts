@@ -1,5 +1,5 @@
 import { firstValueFrom } from 'rxjs';
-import { isRuntimeError, type OpenQuestion, type Run, type Runtime } from '../index.ts';
+import { isRuntimeError, type OpenQuestion, type Run, type Runtime, WAITING_TAG } from '../index.ts';
 import { answerOnTerminal } from './answer-question.ts';
 import { tellEnd, tellWaiting } from './endings.ts';
 import { EXIT, type ExitCode, exitOf, worstOf } from './exit-codes.ts';
@@ -7,7 +7,8 @@ import { type AgentAtWork, CALL_TYPES, type Glance, glanceAt, noteAtWork } from 
 import { type Interrupt, listenForInterrupt } from './interrupt.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
 import { howToAnswer, questionText } from './question-text.ts';
-import type { Stepper } from './stepper.ts';
+import { contextIn } from './run-context.ts';
+import { STEP_REASON, type Stepper } from './stepper.ts';
 import type { Terminal } from './terminal.ts';
 import type { Warnings } from './warnings.ts';
 
@@ -29,6 +30,8 @@ interface Followed {
   glance: Glance | undefined;
   note: string;
   isOver: boolean;
+  /** Waits to be told that the run is held. */
+  held: (() => void) | undefined;
 }
 
 /** Goes on with runs until each has ended or waits for a person, and shows how far they are. Closes the runtime. */
@@ -116,15 +119,16 @@ class LiveRuns {
     const limit = Number.POSITIVE_INFINITY;
     for (const event of await runtime.audit({ run: id, types: CALL_TYPES, limit })) noteAtWork(atWork, event);
     const run = await runtime.run(id);
-    this.#followed.set(id, { id, run, atWork, glance: undefined, note: '', isOver: false });
+    this.#followed.set(id, { id, run, atWork, glance: undefined, note: '', isOver: false, held: undefined });
   }
 
   /** Until the run has ended, or waits and nobody stays for that. */
   async #follow(followed: Followed): Promise<ExitCode> {
-    const { runtime, view, options } = this.#parts;
+    const { runtime, view, options, interrupt } = this.#parts;
     const { run, id } = followed;
     for (;;) {
-      const state = await run.settled();
+      await (options.stepper ? Promise.race([run.settled(), this.#untilHeld(followed)]) : run.settled());
+      const state = await run.state();
       if (state.status !== 'active') {
         const result = await run.result();
         followed.isOver = true;
@@ -132,7 +136,10 @@ class LiveRuns {
         await tellEnd(runtime, result, { terminal: options.terminal, say: (line) => view.say(line) });
         return exitOf(result.verdict);
       }
+      if (interrupt.signal.aborted) return EXIT.interrupted;
       if (await this.#stepped(followed)) continue;
+      // Somebody else has let it go on.
+      if (!state.tags.includes(WAITING_TAG)) continue;
       if (!options.stays) {
         await tellWaiting(runtime, id, { terminal: options.terminal, say: (line) => view.say(line) });
         return EXIT.waiting;
@@ -141,19 +148,26 @@ class LiveRuns {
     }
   }
 
-  /** In a run that goes on step by step: whether the next step was asked for and taken. */
+  /** Whether the run is held between two steps and was let go, or is to stay. */
   async #stepped({ id, run }: Followed): Promise<boolean> {
     const { view, interrupt, options, runtime } = this.#parts;
-    const { stepper, terminal } = options;
+    const { stepper } = options;
     if (!stepper || (await runtime.questions({ run: id })).length > 0) return false;
-    if (!(await stepper.isAtStep(run))) return false;
+    if (!(await stepper.isHeld(run))) return false;
     await this.#refresh();
-    const next = stepper.next(run, terminal, interrupt.signal);
     view.hold(true);
-    const outcome = await next;
+    const outcome = await stepper.next(run, interrupt.signal);
     view.hold(false);
     if (outcome === 'gone') interrupt.raise();
-    return outcome === 'taken';
+    return true;
+  }
+
+  /** Resolves when a run is held by its stepper, and none of its agents is at work any more. */
+  #untilHeld(followed: Followed): Promise<void> {
+    return new Promise((resolve) => {
+      followed.held = resolve;
+      this.#refreshSoon();
+    });
   }
 
   #opened(question: OpenQuestion): void {
@@ -201,9 +215,16 @@ class LiveRuns {
     });
   }
 
+  async #look(followed: Followed): Promise<void> {
+    const state = await followed.run.state();
+    followed.glance = glanceAt(state);
+    const isHeld = followed.atWork.size === 0 && contextIn(state).pauseReasons.includes(STEP_REASON);
+    if (isHeld) followed.held?.();
+  }
+
   async #refresh(): Promise<void> {
     const open = [...this.#followed.values()];
-    for (const followed of open) if (!followed.isOver) followed.glance = glanceAt(await followed.run.state());
+    for (const followed of open) if (!followed.isOver) await this.#look(followed);
     this.#parts.view.show(
       open
         .filter(({ isOver }) => !isOver)

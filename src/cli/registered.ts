@@ -1,5 +1,7 @@
+import { type ModelDescription, modelAgentFromDescription } from '../ai/index.ts';
 import {
   type Agent,
+  type AgentDescription,
   agentsOf,
   isRuntimeError,
   type RunRecord,
@@ -38,12 +40,16 @@ export const registeredWith = (
   };
 };
 
+/** The form of the file has been checked, and is checked again there. */
+const makeModelAgent = (_name: string, description: AgentDescription): Agent =>
+  modelAgentFromDescription(description as unknown as ModelDescription);
+
 const agentsIn = (
   { agents, directory }: StoredDefinition,
   { mustHaveAgents, usedLines }: RegisterOptions,
 ): Agents => {
   try {
-    return agentsOf(agents, { directory, ...(usedLines && { usedLines }) });
+    return agentsOf(agents, { directory, makeModelAgent, ...(usedLines && { usedLines }) });
   } catch (error) {
     if (mustHaveAgents || !isRuntimeError(error)) throw error;
     return {};

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count, json, levels, milliseconds, option, questionOption, roleShape, text } from './form-parts.ts';
+import { forms } from './form-registry.ts';
 
 const shared = {
   concurrency: option(count, 'How many calls may run at once; 8 unless set.'),
@@ -16,7 +17,9 @@ const command = z
     command: z
       .array(text)
       .min(1)
-      .describe('The program and its arguments, each an item. There is no shell: nothing in it is expanded.'),
+      .describe(
+        'The program and its arguments, each an item. A path is relative to this file. There is no shell: nothing is expanded.',
+      ),
     cwd: option(text.min(1), 'Where it runs; the folder of this file unless set, which it is relative to.'),
     env: option(
       z.record(text, text),
@@ -42,18 +45,43 @@ const command = z
       text.min(1),
       'Where it writes them: inside of its `cwd`. On its standard output unless set.',
     ),
+    allowNoTests: option(z.boolean(), 'Whether a run without a single test has passed; false unless set.'),
     ...shared,
   })
-  .meta({ id: 'command', description: 'A program that is started for each call.' });
+  .register(forms, { id: 'command', description: 'A program that is started for each call.' });
+
+const price = z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) });
 
 const model = z
-  .looseObject({
+  .strictObject({
     model: text.min(1).describe('The name of the model, as its provider knows it.'),
-    provider: option(text.min(1), 'Who provides it.'),
+    baseUrl: text
+      .min(1)
+      .describe('Where its provider answers: an API that is compatible with that of OpenAI.'),
+    apiKeyEnv: option(
+      text.min(1),
+      'The name of the variable that has the key. The key itself is never in a file.',
+    ),
+    provider: option(text.min(1), 'What its provider is called.'),
+    system: option(text, 'What it is told before all else.'),
     prompt: option(text, 'What it is told before its input.'),
-    ...shared,
+    output: option(
+      z.union([z.enum(['text', 'review']), z.record(text, json)]),
+      'What it answers: a text, a review, or what fits a JSON Schema.',
+    ),
+    structuredOutputs: option(
+      z.boolean(),
+      'Whether its provider takes a JSON Schema for the answer; true unless set. It is told the schema in words as well.',
+    ),
+    temperature: option(z.number().min(0), 'How freely it chooses its words.'),
+    maxOutputTokens: option(count, 'How long its answer may be.'),
+    stream: option(z.boolean(), 'Whether its answer is shown while it is made.'),
+    price: option(price, 'What a million tokens cost.'),
+    timeoutMs: shared.timeoutMs,
+    concurrency: shared.concurrency,
+    ...roleShape,
   })
-  .meta({ id: 'model', description: 'A language model.' });
+  .register(forms, { id: 'model', description: 'A language model.' });
 
 const person = z
   .strictObject({
@@ -65,7 +93,7 @@ const person = z
     }),
     ...roleShape,
   })
-  .meta({ id: 'person', description: 'A person: each request is a question.' });
+  .register(forms, { id: 'person', description: 'A person: each request is a question.' });
 
 const script = z
   .strictObject({
@@ -76,7 +104,10 @@ const script = z
       ),
     ...shared,
   })
-  .meta({ id: 'script', description: 'Answers that are known before: for demonstrations and tests.' });
+  .register(forms, {
+    id: 'script',
+    description: 'Answers that are known before: for demonstrations and tests.',
+  });
 
 /** The kinds of agents by the key that tells them. */
 const AGENT_FORMS = { command, model, person, script } as const;

@@ -5,7 +5,7 @@ import { ROLE_OPTIONS } from './form-parts.ts';
 import type { Path } from './place.ts';
 
 /** Names under which other tools know settings, by loop, and what they are called here. */
-const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+const ALIASES = {
   tight: {
     max_feedback_iterations: ['maxIterations'],
     max_iterations: ['maxIterations'],
@@ -13,21 +13,26 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]
     max_consecutive_test_failures: ['limits', 'sameFailure'],
   },
   stories: { max_refinement_attempts: ['refinement', 'maxIterations'] },
-  phases: { max_iterations: ['limits', 'passes'] },
   tree: { max_rounds: ['limits', 'pairRounds'], max_depth: ['limits', 'hops'] },
-};
+} as const satisfies Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+type Aliases = typeof ALIASES;
 
-export const aliasShape = (loop: string): Readonly<Record<string, z.ZodOptional<z.ZodInt>>> =>
-  Object.fromEntries(
-    Object.entries(ALIASES[loop] ?? {}).map(([alias, name]) => [
-      alias,
-      z
-        .int()
-        .min(0)
-        .optional()
-        .describe(`Another name of \`${name.join('.')}\`.`),
-    ]),
-  );
+export const aliasesOf = (loop: string): Readonly<Record<string, readonly string[]>> =>
+  Object.hasOwn(ALIASES, loop) ? ALIASES[loop as keyof Aliases] : {};
+
+export const aliasShape = <Loop extends keyof Aliases>(
+  loop: Loop,
+): { readonly [Alias in keyof Aliases[Loop]]: z.ZodOptional<z.ZodInt> } => {
+  const shape = Object.entries(aliasesOf(loop)).map(([alias, name]) => [
+    alias,
+    z
+      .int()
+      .min(0)
+      .optional()
+      .describe(`Another name of \`${name.join('.')}\`.`),
+  ]);
+  return Object.fromEntries(shape) as never; // One for each of them.
+};
 
 /** A value that has another place than the one where it stands. */
 interface Move {
@@ -66,7 +71,7 @@ const withMember = (object: JsonObject, [key = '', ...rest]: readonly string[], 
 
 const movesOf = (loop: string, document: JsonObject): readonly Move[] => {
   const settings = objectAt(document, 'settings');
-  const aliases = Object.entries(ALIASES[loop] ?? {});
+  const aliases = Object.entries(aliasesOf(loop));
   const named = (place: Path, object: JsonObject): readonly Move[] =>
     aliases.flatMap(([alias, to]) => {
       const value = memberOf(object, alias);
@@ -105,7 +110,7 @@ const objectAt = (document: JsonObject, key: string): JsonObject => {
 };
 
 const withoutMoved = (loop: string, document: JsonObject): JsonObject => {
-  const aliases = ['settings', ...Object.keys(ALIASES[loop] ?? {})];
+  const aliases = ['settings', ...Object.keys(aliasesOf(loop))];
   const agents = Object.entries(objectAt(document, 'agents')).map(([name, described]) => [
     name,
     isJsonObject(described) ? without(described, ROLE_OPTIONS) : described,

@@ -6,8 +6,8 @@ import { pathOfText, problemsOfError } from './compile-problems.ts';
 import { type AgentDescription, agentsOf } from './file-agents.ts';
 import type { FileText } from './file-text.ts';
 import type { LoopName } from './loop-forms.ts';
-import { inputIn, problemsOfResultFile, type StoryPaths } from './own-paths.ts';
-import { problemAt } from './place.ts';
+import { inputIn, type StoryPaths } from './own-paths.ts';
+import { type Path, problemAt } from './place.ts';
 import { problemOfLine } from './script-agent.ts';
 
 /** What is left to check when each part of a document has its form. */
@@ -29,7 +29,7 @@ export const checkWhole = (whole: Whole): StoryPaths => {
     const { prepare } = compiled.value?.options ?? {};
     if (paths.input !== undefined && paths.problems.length === 0)
       prepare?.(paths.input, { run: 'run', folder: null, cwd: directory });
-  });
+  }, ['input']);
   const problems = [
     ...compiled.problems,
     ...(compiled.value ? problemsOfRoles(whole, roles) : []),
@@ -43,11 +43,12 @@ export const checkWhole = (whole: Whole): StoryPaths => {
 const attempt = <Value>(
   file: FileText,
   make: () => Value,
+  above: Path = [],
 ): { readonly value?: Value; readonly problems: readonly FileProblem[] } => {
   try {
     return { value: make(), problems: [] };
   } catch (error) {
-    return { problems: problemsOfError(error, file) };
+    return { problems: problemsOfError(error, file, above) };
   }
 };
 
@@ -74,8 +75,9 @@ const problemsOfRoles = (
   const missing = roles
     .filter((name) => !Object.hasOwn(agents, name))
     .map((name) => {
-      const place = pathOfText(rest, name) ?? ['agents'];
-      return problemAt(file.valueAt(place), place, {
+      const named = pathOfText(rest, name);
+      const place = named ?? ['agents'];
+      return problemAt(named ? file.valueAt(place) : file.keyAt(place), place, {
         problem: `there is no agent "${name}"`,
         allowed: `${Object.keys(agents).join(', ') || 'none yet'}: describe it under \`agents\``,
       });
@@ -112,7 +114,7 @@ const problemsOfAgents = ({ file, agents, directory }: Whole): readonly FileProb
     if ('model' in description) return [];
     try {
       agentsOf({ [name]: description }, { directory });
-      return [...wrongLines, ...problemsOfResultFile(name, description, { file, directory })];
+      return wrongLines;
     } catch (error) {
       return problemsOfError(error, file, above);
     }

@@ -9,7 +9,9 @@ export const problemsOfError = (error: unknown, file: FileText, above: Path = []
   const at = (path: Path, problem: string, allowed: string | null = null): FileProblem =>
     problemAt(file.valueAt(path), path, { problem, allowed });
   if (isRuntimeError(error, 'BAD_PLAN'))
-    return error.fields.problems.map((problem) => at(placeNamedIn(problem, file.value), problem));
+    return error.fields.problems.map((problem) =>
+      at(placeNamedIn(problem, file.value), problem, IS_STRANGER.test(problem) ? namesIn(file.value) : null),
+    );
   if (isRuntimeError(error, 'BAD_OPTION')) {
     const { option, found, expected } = error.fields;
     return [at(placeOfOption(option, file.value, above), `"${option}" is ${found}`, expected)];
@@ -26,6 +28,8 @@ export const problemsOfError = (error: unknown, file: FileText, above: Path = []
   throw error;
 };
 
+const IS_STRANGER = /which is (?:not there|neither a step nor a group|not a step before it)/;
+
 const LISTS = ['steps', 'checks', 'nodes', 'phases'];
 const MAPPINGS = ['agents', 'roles', 'reviewers'];
 
@@ -40,6 +44,15 @@ const placeNamedIn = (problem: string, document: Json): Path => {
   const mapping = MAPPINGS.find((name) => valueAt(document, [name, first]) !== undefined);
   if (mapping !== undefined) return [mapping, first];
   return LISTS.filter((name) => valueAt(document, [name]) !== undefined).slice(0, 1);
+};
+
+/** The names of all steps, nodes or phases, and of groups. */
+const namesIn = (document: Json): string => {
+  const items = LISTS.flatMap((list) => (valueAt(document, [list]) ?? []) as readonly Json[]);
+  const names = items.flatMap((item) =>
+    isJsonObject(item) ? [item['id'], item['group']].filter((name) => typeof name === 'string') : [],
+  );
+  return [...new Set(names)].join(', ');
 };
 
 const placeOfItem = (document: Json, id: string): Path | undefined => {

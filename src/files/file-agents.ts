@@ -47,17 +47,21 @@ const agentOf = (
       expected: 'a command in its place, or give `makeModelAgent`',
     });
   }
-  if ('script' in description) {
-    const { script, ...options } = description;
-    // The form of the file has been checked.
-    return agent(scriptAgent(name, script as readonly Json[], usedLines), options as never);
-  }
-  return commandOf(description, directory);
+  const { script, command, ...rest } = description;
+  // The form of the file has been checked.
+  if (isList(script)) return agent(scriptAgent(name, script, usedLines), rest as never);
+  if (isList(command)) return commandOf(command as readonly string[], rest, directory);
+  throw new RuntimeError('BAD_OPTION', {
+    option: `agents.${name}`,
+    found: 'of no kind that is known',
+    expected: 'a `command`, `model`, `person` or `script`',
+  });
 };
 
-const commandOf = ({ command, ...given }: AgentDescription, directory: string): Agent => {
-  // The form of the file has been checked.
-  const [file = '', ...args] = command as readonly string[];
+const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
+
+const commandOf = (command: readonly string[], given: AgentDescription, directory: string): Agent => {
+  const [file = '', ...args] = command;
   const { cwd = '.', ...options } = given as CommandOptions;
   return agent.command(programOf(file, directory), args, { ...options, cwd: resolve(directory, cwd) });
 };

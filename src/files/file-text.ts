@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from 'yaml';
+import { type ErrorCode, parseDocument } from 'yaml';
 import type { FileProblem } from '../errors.ts';
 import type { Json } from '../events/json.ts';
 import { DocumentWalk, TOO_DEEP } from './document-walk.ts';
@@ -16,19 +16,17 @@ export interface FileText {
 
 /** Reads YAML, of which JSON is a part. It never throws, and evaluates nothing. */
 export const readFileText = (text: string): FileText => {
-  const lines = new LineCounter();
-  const placeOf = placesIn(text, lines);
+  const placeOf = placesIn(text);
   try {
     const document = parseDocument(text, {
-      lineCounter: lines,
       prettyErrors: false,
       // Compared pair by pair, they would take a time that grows with the square of their number: the walk does it.
       uniqueKeys: false,
       merge: false,
       schema: 'core',
     });
-    const faults = [...document.errors, ...document.warnings].map(({ message, pos: [start] }) =>
-      problemAt(placeOf(start), [], { problem: message }),
+    const faults = [...document.errors, ...document.warnings].map(({ code, message, pos: [start] }) =>
+      problemAt(placeOf(start), [], IN_OUR_WORDS[code] ?? { problem: message }),
     );
     const walk = new DocumentWalk(placeOf);
     const value = faults.length === 0 ? walk.read(document.contents) : null;
@@ -51,10 +49,27 @@ export const readFileText = (text: string): FileText => {
   }
 };
 
-/** Offsets of a parser may lie one behind the end. */
-const placesIn = (text: string, lines: LineCounter) => {
+/** Where the words of the parser are for programmers. */
+const IN_OUR_WORDS: Partial<Record<ErrorCode, { readonly problem: string; readonly allowed: string }>> = {
+  MULTIPLE_DOCS: { problem: 'here a second document begins', allowed: 'one document in a file' },
+  TAG_RESOLVE_FAILED: {
+    problem: 'there is a tag',
+    allowed: 'a value without a tag: nothing in a file is evaluated',
+  },
+  RESOURCE_EXHAUSTION: TOO_DEEP,
+};
+
+/** The parser's own counter misses lines after some errors. Offsets may lie one behind the end. */
+const placesIn = (text: string) => {
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
   return (offset: number): Place => {
-    const { line, col } = lines.linePos(Math.max(0, Math.min(offset, text.length)));
-    return { line: Math.max(1, line), column: Math.max(1, col) };
+    const at = Math.max(0, Math.min(offset, text.length));
+    let [low, high] = [0, starts.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((starts[middle] ?? 0) <= at) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: at - (starts[low] ?? 0) + 1 };
   };
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { SEVERITIES } from '../events/severity.ts';
 import { LIMITS, type LimitName } from '../machines/limits.ts';
+import { forms } from './form-registry.ts';
 
 /** Part of addresses: the same as in plans. */
 const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$/;
@@ -8,7 +9,7 @@ const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$/;
 export const id = z
   .string()
   .regex(ID)
-  .meta({ id: 'id', description: 'Letters, digits, "_", ".", ":" and "-"; at most 100.' });
+  .register(forms, { id: 'id', description: 'Letters, digits, "_", ".", ":" and "-"; at most 100.' });
 export const ids = z.array(id);
 export const text = z.string();
 export const json = z.unknown();
@@ -35,7 +36,7 @@ export const limits = z
       'Why this loop may go on for ever, in words. Without it, a loop without a bound is refused.',
     ),
   })
-  .meta({ id: 'limits', description: 'What makes the loop end. Null takes a limit away.' });
+  .register(forms, { id: 'limits', description: 'What makes the loop end. Null takes a limit away.' });
 
 const ROLE = {
   attempts: option(count, 'How often a request is tried; 3 unless set.'),
@@ -51,7 +52,9 @@ const ROLE = {
 /** What an agent's description may say about how it is called: it goes to `roles` of the definition. */
 export const ROLE_OPTIONS = Object.keys(ROLE);
 export const roleShape = ROLE;
-export const role = z.strictObject(ROLE).meta({ id: 'role', description: 'How an agent is called.' });
+export const role = z
+  .strictObject(ROLE)
+  .register(forms, { id: 'role', description: 'How an agent is called.' });
 
 const level = z
   .strictObject({
@@ -62,7 +65,7 @@ const level = z
       .nullable()
       .describe('For how long, in milliseconds; null for as long as it takes.'),
   })
-  .meta({ id: 'level' });
+  .register(forms, { id: 'level' });
 export const levels = z.array(level);
 
 export const deciding = {
@@ -79,7 +82,7 @@ export const deciding = {
 
 export const roles = z
   .record(id, role)
-  .meta({ id: 'roles', description: 'How agents are called, by their names.' });
+  .register(forms, { id: 'roles', description: 'How agents are called, by their names.' });
 
 export const questionOption = z.strictObject({
   id: text.min(1),

@@ -3,8 +3,15 @@ import type { Path } from './place.ts';
 
 /** What a JSON Schema allows at each place, in words. */
 export interface FormWords {
-  readonly keysAt: (path: Path) => readonly string[];
+  /** Of a mapping; of the nth of so many kinds, if it may be of several. */
+  readonly keysAt: (path: Path, kind?: Kind) => readonly string[];
   readonly wordsAt: (path: Path) => string;
+}
+
+/** One of the forms that a schema lets a value have. */
+export interface Kind {
+  readonly index: number;
+  readonly of: number;
 }
 
 export const wordsOfForm = (root: JsonObject): FormWords => {
@@ -22,7 +29,11 @@ export const wordsOfForm = (root: JsonObject): FormWords => {
       formsOf(root),
     );
   return {
-    keysAt: (path) => [...new Set(formsAt(path).flatMap((form) => keysOf(form)))],
+    keysAt: (path, kind) => {
+      const forms = formsAt(path);
+      const chosen = kind && kind.of === forms.length ? forms.slice(kind.index, kind.index + 1) : forms;
+      return [...new Set(chosen.flatMap((form) => keysOf(form)))];
+    },
     wordsAt: (path) => inWords([...new Set(formsAt(path).map(describe))]),
   };
 };
@@ -55,11 +66,16 @@ const describe = (form: JsonObject): string => {
   if (type === 'boolean') return 'true or false';
   if (type === 'null') return 'null';
   if (type === 'string' && pattern !== undefined) return `a name (${NAME})`;
-  if (type === 'string') return minLength === undefined ? 'a text' : 'a text that is not empty';
+  if (type === 'string') return textInWords(minLength);
   if (type === 'array') return minItems === undefined ? 'a list' : `a list of ${shown(minItems)} or more`;
   const keys = keysOf(form);
   if (type === 'object') return keys.length === 0 ? 'a mapping' : `{ ${keys.join(', ')} }`;
   return 'any value';
+};
+
+const textInWords = (minLength: Json | undefined): string => {
+  if (minLength === undefined) return 'a text';
+  return minLength === 1 ? 'a text that is not empty' : `a text of ${shown(minLength)} characters or more`;
 };
 
 const numberInWords = ({ type, minimum, exclusiveMinimum, maximum }: JsonObject): string => {
@@ -81,10 +97,12 @@ export const nearest = (name: string, known: readonly string[]): string | undefi
   if (same !== undefined || name.length > NAME_LENGTH_MAX) return same;
   const distances = known.map((each) => ({ each, distance: distanceOf(plain(name), plain(each)) }));
   const best = distances.toSorted((a, b) => a.distance - b.distance)[0];
-  return best && best.distance <= Math.max(1, Math.floor(name.length / 3)) ? best.each : undefined;
+  return best && best.distance <= Math.max(1, Math.floor(name.length / NEAR)) ? best.each : undefined;
 };
 
 const NAME_LENGTH_MAX = 60;
+/** One letter in so many may be wrong: two that are exchanged are two. */
+const NEAR = 2.5;
 
 /** How many letters have to be put in, taken out or changed. */
 const distanceOf = (one: string, other: string): number => {

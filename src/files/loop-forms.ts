@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentForm } from './agent-forms.ts';
 import { aliasShape } from './aliases.ts';
 import { count, deciding, gateRule, id, ids, json, limits, option, role, roles, text } from './form-parts.ts';
+import { forms } from './form-registry.ts';
 import { checks, gap, step } from './plan-form.ts';
 
 const secrets = z
@@ -10,7 +11,7 @@ const secrets = z
     names: option(z.array(text.min(1)), 'Names of members whose whole value is a secret: "password".'),
     shapes: option(z.boolean(), 'Whether tokens of a known shape are replaced too; true unless set.'),
   })
-  .meta({ id: 'secrets', description: 'What must never be in the log.' });
+  .register(forms, { id: 'secrets', description: 'What must never be in the log.' });
 
 const shared = {
   $schema: option(text, 'The JSON Schema of this file, for editors.'),
@@ -176,8 +177,6 @@ const phases = z
     ),
     ...deciding,
     roles: roles.optional(),
-    ...aliasShape('phases'),
-    settings: option(z.strictObject(aliasShape('phases')), 'The same options, in a block of their own.'),
   })
   .describe('Works through phases, and corrects what is found wrong in the phase that made it.');
 

@@ -2,7 +2,6 @@ import { realpathSync } from 'node:fs';
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import type { FileProblem } from '../errors.ts';
 import { isJsonObject, type Json } from '../events/json.ts';
-import type { AgentDescription } from './file-agents.ts';
 import type { FileText } from './file-text.ts';
 import type { LoopName } from './loop-forms.ts';
 import { type Path, problemAt } from './place.ts';
@@ -39,24 +38,6 @@ export const inputIn = (
     return path === undefined ? story : { ...story, file: path };
   });
   return { input: { ...input, stories: resolved }, problems };
-};
-
-/** A result file is read by Loopwright, whatever it is: so it must be where its command works. */
-export const problemsOfResultFile = (
-  name: string,
-  { resultsFile, results, cwd = '.' }: AgentDescription,
-  { file, directory }: Surroundings,
-): readonly FileProblem[] => {
-  const place = ['agents', name, 'resultsFile'];
-  if (typeof resultsFile !== 'string' || typeof cwd !== 'string') return [];
-  if (results === undefined)
-    return [
-      problemAt(file.keyAt(place), place, {
-        problem: 'it says nothing without `results`',
-        allowed: 'results',
-      }),
-    ];
-  return isInside(resolve(directory, cwd), resultsFile) ? [] : [outside(file, place)];
 };
 
 const outside = (file: FileText, place: Path): FileProblem =>

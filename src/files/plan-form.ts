@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { feedbackOption, gateRule, id, ids, json, option, severity, text } from './form-parts.ts';
+import { forms } from './form-registry.ts';
 
 export const step = z.strictObject({
   id,
@@ -40,7 +41,7 @@ const CHECK_FORMS = {
       compare: z.tuple([text, text]).describe('Paths of two agents: "agents.architect.outputs.design".'),
       by: option(z.union([z.enum(['equal', 'subset']), byAgent]), '`equal` unless set.'),
     })
-    .meta({ id: 'consistency', description: 'Two results that must agree.' }),
+    .register(forms, { id: 'consistency', description: 'Two results that must agree.' }),
   metric: z
     .strictObject({
       ...checkShape,
@@ -51,7 +52,7 @@ const CHECK_FORMS = {
         .describe('Who has to fix it: agents, or what each of them is asked to do.'),
       artifact: option(text, 'What has to be fixed.'),
     })
-    .meta({ id: 'quality', description: 'A measure that must be good enough.' }),
+    .register(forms, { id: 'quality', description: 'A measure that must be good enough.' }),
 } as const;
 
 export const checks = z.array(z.union(Object.values(CHECK_FORMS)));

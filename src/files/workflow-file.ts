@@ -49,12 +49,13 @@ export const parseWorkflowFile = (text: string, { path }: { readonly path: strin
 const tooLarge = `it is larger than ${BYTES_MAX} bytes`;
 
 const badFile = (file: string, problems: readonly FileProblem[]): RuntimeError => {
-  const more = problems.length - PROBLEMS_MAX;
-  const rest: readonly FileProblem[] =
-    more > 0 ? [{ line: null, column: null, path: '', problem: `and ${more} more`, allowed: null }] : [];
+  const next = problems[PROBLEMS_MAX];
+  const rest = next && [
+    { ...next, path: '', problem: `and ${problems.length - PROBLEMS_MAX} more`, allowed: null },
+  ];
   return new RuntimeError('BAD_WORKFLOW_FILE', {
     file,
-    problems: [...problems.slice(0, PROBLEMS_MAX), ...rest],
+    problems: [...problems.slice(0, PROBLEMS_MAX), ...(rest ?? [])],
   });
 };
 

@@ -78,7 +78,9 @@ describe('a run that is left goes on', () => {
     const started = cli.start('run', file, 'a task', '--wait');
     await started.wrote('Answer with:');
     expect(await cli.json(['questions'])).toMatchObject([{ id: 'asking-1/question', run: 'asking-1' }]);
-    expect(await cli.json(['answer', 'asking-1', 'continue', '--by', 'ada'])).toMatchObject({ hasOwner: true });
+    expect(await cli.json(['answer', 'asking-1', 'continue', '--by', 'ada'])).toMatchObject({
+      hasOwner: true,
+    });
     const { code, stdout } = await started.ended;
     expect(stdout).toContain('asking-1: verified (2 passes');
     expect(code).toBe(0);
@@ -95,7 +97,13 @@ describe('a run that is left goes on', () => {
     expect(jsonLines(stdout).at(-1)).toMatchObject({ type: 'ended', verdict: 'verified' });
     expect(code).toBe(0);
 
-    const second = cli.start('run', cli.file('other.yaml', { ...HELD, name: 'other' }), 'a task', '--db', 'b.db');
+    const second = cli.start(
+      'run',
+      cli.file('other.yaml', { ...HELD, name: 'other' }),
+      'a task',
+      '--db',
+      'b.db',
+    );
     const third = cli.file('stuck.yaml', {
       ...HELD,
       name: 'stuck',
@@ -111,7 +119,11 @@ describe('a run that is left goes on', () => {
 
 describe('workflows are kept in the log', () => {
   it('a run goes on under the version that it began with after its file was edited; new ones have the new version', async () => {
-    const asking = tight('ship', { onLimit: 'ask', maxIterations: 1, review: [rejects('a'), passes, passes] });
+    const asking = tight('ship', {
+      onLimit: 'ask',
+      maxIterations: 1,
+      review: [rejects('a'), passes, passes],
+    });
     const file = cli.file('ship.yaml', asking);
     expect((await cli.run('run', file, 'x')).code).toBe(3);
     cli.file('ship.yaml', { ...asking, maxIterations: 4 });
@@ -136,10 +148,21 @@ describe('workflows are kept in the log', () => {
       name,
       loop: 'plan',
       limits: { passes: 3 },
-      steps: [{ id: 'make', agent: 'developer' }, { id: 'sign', needs: ['make'], gate: { reviewers: ['lead'], corrects: 'make' } }],
+      steps: [
+        { id: 'make', agent: 'developer' },
+        { id: 'sign', needs: ['make'], gate: { reviewers: ['lead'], corrects: 'make' } },
+      ],
       agents: {
         developer: { command: ['sh', '-c', `echo '{"by":"${developer}"}'`] },
-        lead: { person: { text: 'Good?', options: [{ id: 'approve', label: 'Yes' }, { id: 'reject', label: 'No' }] } },
+        lead: {
+          person: {
+            text: 'Good?',
+            options: [
+              { id: 'approve', label: 'Yes' },
+              { id: 'reject', label: 'No' },
+            ],
+          },
+        },
       },
     });
     const first = cli.file('first.yaml', one('first', 'first'));

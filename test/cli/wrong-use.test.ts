@@ -77,7 +77,8 @@ const WRONG: readonly Row[] = [
 ];
 
 describe('wrong use', () => {
-  it.concurrent.each(WRONG)('%j exits with 2, and names what is wrong and what is right', async (args, ...told) => {
+  it.concurrent.each(WRONG)('%j exits with 2, and names what is wrong and what is right', async (...row) => {
+    const [args, ...told] = row as unknown as Row; // A row of the table.
     const { code, stdout, stderr } = await cli.run(...args);
     expect(stderr).toContain(told[0] ?? '');
     for (const each of told) expect(stderr).toContain(each);

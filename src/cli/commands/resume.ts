@@ -4,9 +4,10 @@ import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workOn } from '../live-run.ts';
 import { existingLog } from '../log-file.ts';
-import { findRun, isOfPeople, openRuntime, openToLook } from '../open.ts';
+import { findRun, isOfPeople, lookUp, openRuntime } from '../open.ts';
 import { contextOf } from '../run-context.ts';
 import { sendToOwner } from '../send-to-owner.ts';
+import { AUTOMATIC, createStepper, isBoard } from '../stepper.ts';
 import type { Terminal } from '../terminal.ts';
 import { createWarnings } from '../warnings.ts';
 
@@ -19,6 +20,7 @@ interface ResumeOptions extends CommonOptions {
   readonly ask?: boolean;
   readonly wait?: boolean;
   readonly by?: string;
+  readonly auto?: boolean;
 }
 
 /** `resume [RUN]`: goes on with what was left. */
@@ -28,12 +30,12 @@ export const addResume: AddCommand = (command, { terminal, action }) =>
     .argument('[run]', 'its id, the beginning of it, or last; every open run unless given')
     .option('--no-ask', 'never ask: print the question, and exit with 3')
     .option('--wait', 'stay while a person is waited for, who answers from elsewhere')
+    .option('--auto', 'let stories that are worked on step by step go on by themselves')
     .option('--by <name>', 'who answers on this terminal')
     .addHelpText('after', EXAMPLES)
     .action(
       action<ResumeOptions>(async ([given], options) => {
-        const { file, runtime: reader } = await openToLook(options);
-        const chosen = await chooseRuns(reader, given).finally(() => reader.close());
+        const { file, found: chosen } = await lookUp(options, (runtime) => chooseRuns(runtime, given));
         if (chosen.length === 0) {
           terminal.say('No run is open: there is nothing to go on with.');
           if (terminal.isJson) terminal.json({ type: 'nothing', runs: [] });
@@ -75,8 +77,16 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
   }
   try {
     if (isNamed) for (const id of ids) await unpause(runtime, id, by);
+    if (options.auto) for (const id of ids) await goOnByItself(runtime, id);
     const asks = terminal.canAsk && options.ask !== false;
-    return await workOn(runtime, ids, { terminal, asks, stays: asks || options.wait === true, by, warnings });
+    return await workOn(runtime, ids, {
+      terminal,
+      asks,
+      stays: asks || options.wait === true,
+      by,
+      warnings,
+      ...(asks && { stepper: createStepper() }),
+    });
   } finally {
     await runtime.close();
   }
@@ -84,6 +94,11 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
 
 /** Reasons that a loop takes back by itself. */
 const isOfLoop = (reason: string): boolean => reason.startsWith('feedback loop-') || reason === 'parent';
+
+const goOnByItself = async (runtime: Runtime, id: string): Promise<void> => {
+  const run = await runtime.run(id);
+  if (await isBoard(run)) await run.send(AUTOMATIC);
+};
 
 const unpause = async (runtime: Runtime, id: string, by: string): Promise<void> => {
   const { pauseReasons } = await contextOf(runtime, id);
@@ -93,21 +108,16 @@ const unpause = async (runtime: Runtime, id: string, by: string): Promise<void> 
 
 /** Another process works on the log: it is told to let the run go on. */
 const tellOwner = async (terminal: Terminal, { chosen, options }: GoingOn): Promise<ExitCode> => {
-  const { runtime } = await openToLook(options);
-  const messages: {
-    readonly to: string;
-    readonly message: { readonly type: string; readonly reason: string };
-  }[] = [];
-  try {
-    for (const { id } of chosen) {
-      const { pauseReasons } = await contextOf(runtime, id);
-      for (const reason of pauseReasons.filter((each) => !isOfLoop(each)))
-        messages.push({ to: id, message: { type: 'run.resume', reason } });
-    }
-  } finally {
-    await runtime.close();
-  }
-  for (const { to, message } of messages)
+  const { found: messages } = await lookUp(options, async (runtime) =>
+    Promise.all(
+      chosen.map(async ({ id }) =>
+        (await contextOf(runtime, id)).pauseReasons
+          .filter((each) => !isOfLoop(each))
+          .map((reason) => ({ to: id, message: { type: 'run.resume', reason } })),
+      ),
+    ),
+  );
+  for (const { to, message } of messages.flat())
     await sendToOwner(
       existingLog(options),
       { kind: 'send', to, message },

@@ -58,6 +58,7 @@ export const addRun: AddCommand = (command, { terminal, action }) =>
       action<RunOptions>(async ([path = '', text], options) => {
         checkOptions(options, terminal);
         const file = await readWorkflowFile(path);
+        if (options.step && file.loop === 'repeat') throw noSteps();
         const { auto, step, input: given } = options;
         const mode = step ? 'manual' : auto ? 'auto' : undefined;
         const input = inputOf(file, text, {
@@ -88,6 +89,12 @@ const checkOptions = ({ auto, step, ask, wait }: RunOptions, terminal: Terminal)
     );
 };
 
+const noSteps = (): RuntimeError =>
+  new RuntimeError('WRONG_USE', {
+    problem: 'A repeat loop has no steps to stop at.',
+    instead: 'Loops with steps are tight, plan, phases, tree and stories. Leave --step out.',
+  });
+
 interface Starting {
   readonly file: WorkflowFile;
   readonly path: string;
@@ -109,21 +116,21 @@ const startAndWork = async (
     onWarning: warnings.warn,
   });
   const by = whoIsHere(options);
-  const stepper = options.step ? createStepper() : undefined;
   try {
     const id = options.id ?? (await nextId(runtime, file.name));
     mine.add(id);
     const run = await runtime.start(file.name, input, { id, by });
     if (terminal.isJson) terminal.json({ type: 'started', run: id, workflow: file.name });
-    await stepper?.begin(run);
     const asks = terminal.canAsk && options.ask !== false;
+    const stepper = createStepper();
+    if (options.step) await stepper.hold(run);
     return await workOn(runtime, [id], {
       terminal,
       asks,
       stays: asks || options.wait === true,
       by,
       warnings,
-      ...(stepper && { stepper }),
+      ...(asks && { stepper }),
     });
   } finally {
     await runtime.close();
