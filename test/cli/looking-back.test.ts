@@ -28,7 +28,7 @@ const positionsOf = async (run: string, type: string): Promise<readonly number[]
 };
 
 describe('why', () => {
-  it('X7: says what a run waits for, the limit with what it counted, and the command that lets it go on, which does', async () => {
+  it('X7: says what a run waits for, the limit with what it counted, and the command that lets it go on', async () => {
     const { code, stdout } = await cli.run('why', 'last');
     expect(code).toBe(0);
     expect(stdout).toContain('waits for a person');
