@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs';
 import type { AnyStateMachine } from 'xstate';
-import { type Agent, agent, agentOfCreator } from './actors/agent.ts';
+import { type AgentFinder, type Agents, createAgentFinder } from './actors/agent-finder.ts';
 import type { BranchParts } from './actors/branch-parts.ts';
 import { type Bus, createBus } from './actors/bus.ts';
 import type { Progress } from './actors/call-runner.ts';
@@ -11,6 +11,7 @@ import { Host, type Incoming, type Receipt } from './actors/host.ts';
 import { createIds } from './actors/ids.ts';
 import { createInboxDrain, type InboxDrain } from './actors/inbox-drain.ts';
 import { logTag, reapOrphans } from './actors/orphans.ts';
+import { ownAgents } from './actors/own-agents.ts';
 import { createQuestions, type Questions } from './actors/questions.ts';
 import { recover } from './actors/recovery.ts';
 import type { Registry } from './actors/registry.ts';
@@ -18,16 +19,14 @@ import { createRunFiles, type RunFiles } from './actors/run-files.ts';
 import type { SendOptions } from './actors/run-handle.ts';
 import { createRuns, type Runs } from './actors/runs.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
-import { storyFileAgents } from './actors/story-files.ts';
 import { createTimers, type Timers } from './actors/timers.ts';
 import { createKernel } from './actors/turn.ts';
 import { createUpcast } from './actors/upcast.ts';
 import { isRuntimeError, RuntimeError } from './errors.ts';
 import type { Door } from './events/door.ts';
 import type { EventKind, RecordedEvent } from './events/event.ts';
-import type { OpenCall, RecordedTurn } from './events/turn.ts';
+import type { RecordedTurn } from './events/turn.ts';
 import { TYPE } from './events/vocabulary.ts';
-import { LOOK_AGENT, WRITE_AGENT } from './machines/story-machine.ts';
 import { tightMachine } from './machines/tight-machine.ts';
 import type { Workflow } from './machines/workflow.ts';
 import type { ProjectionEngine } from './projections/engine.ts';
@@ -37,11 +36,10 @@ import type { EventLog, EventQuery } from './store/event-log.ts';
 import { openInbox } from './store/inbox.ts';
 import { createViews } from './views.ts';
 
-export type Agents = Readonly<Record<string, Agent>>;
-
 export interface Parts {
   readonly options: RuntimeOptions<Workflow, unknown>;
   readonly agents: Agents;
+  readonly agentsByWorkflow: Readonly<Record<string, Agents>>;
   readonly limits: RuntimeLimits;
   readonly registry: Registry;
   readonly door: Door;
@@ -71,6 +69,7 @@ export class Assembly {
   readonly faults = new Subject<RuntimeError>();
   readonly progress = new Subject<Progress>();
   readonly clock: Clock;
+  readonly #finder: AgentFinder;
   readonly #executors: Executors;
   readonly #timers: Timers;
   readonly #inbox: InboxDrain | undefined;
@@ -93,6 +92,7 @@ export class Assembly {
       log,
       projections: options.projections ?? [],
       upcast: this.#upcast,
+      isReadOnly: this.#isReadOnly,
       warn: this.warn,
     });
     this.#files = createRunFiles(
@@ -110,8 +110,9 @@ export class Assembly {
       fault: (error: RuntimeError) => this.#faulted(error),
       warn: this.warn,
     };
-    const kernel = createKernel({ registry, limits });
-    this.host = new Host({ log, registry, kernel, clock: this.clock, ...told }, limits, parts.lastAtMs);
+    const within = { log, registry, kernel: createKernel({ registry, limits }), clock: this.clock };
+    this.host = new Host({ ...within, ...told }, limits, parts.lastAtMs);
+    this.#finder = finderOf(parts);
     this.#executors = this.#createExecutors();
     this.#timers = createTimers(this.clock, ({ actor, timer, generation, openedAt }) =>
       this.#keep({
@@ -153,7 +154,15 @@ export class Assembly {
     if (!options.idle) {
       if (log.file !== null) orphans = await reapOrphans(this.#logTag);
       await this.#files.restore(await this.#runsWithFiles(tightMachine));
-      await recover({ log, registry, executors: this.#executors, timers: this.#timers, warn: this.warn });
+      if (this.#finder.isByWorkflow) this.#finder.note(await log.runs({ status: 'open' }));
+      await recover({
+        log,
+        registry,
+        executors: this.#executors,
+        timers: this.#timers,
+        warn: this.warn,
+        ...(options.takesUp && { takesUp: options.takesUp }),
+      });
     }
     await this.#inbox?.start();
     // Told when the host has the runtime in hand and can have subscribed.
@@ -212,6 +221,11 @@ export class Assembly {
     return this.#closing;
   }
 
+  /** A branch has a log of its own, which it writes. */
+  get #isReadOnly(): boolean {
+    return this.parts.options.readOnly === true && !this.parts.branch;
+  }
+
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }
@@ -253,8 +267,10 @@ export class Assembly {
     for (const call of turn.closedCalls) this.#executors.abort(call);
     for (const timer of turn.closedTimers) this.#timers.close(timer);
     if (this.parts.options.idle) return;
-    for (const call of turn.openedCalls) this.#executors.start(call);
-    for (const timer of turn.openedTimers) this.#timers.open(timer);
+    this.#finder.note(turn.runs);
+    const { takesUp = () => true } = this.parts.options;
+    for (const call of turn.openedCalls) if (takesUp(call.run)) this.#executors.start(call);
+    for (const timer of turn.openedTimers) if (takesUp(timer.run)) this.#timers.open(timer);
   }
 
   #faulted(error: RuntimeError): void {
@@ -277,18 +293,17 @@ export class Assembly {
   }
 
   #createExecutors(): Executors {
-    const { agents, registry, door, log, branch } = this.parts;
-    const find = createAgentFinder({ ...agents, ...(branch ? NO_FILES : ownAgents()) }, registry);
+    const { door, log, branch } = this.parts;
     return createExecutors({
       clock: this.clock,
       door,
       logTag: this.#logTag,
       find: (call) => {
-        const found = find(call);
+        const found = this.#finder.find(call);
         return found && branch ? branch.calling(found, call) : found;
       },
       ...(branch && { recorded: branch.recorded }),
-      known: () => Object.keys(agents),
+      known: (call) => this.#finder.known(call),
       loadBlobs: (hashes) => this.#patiently(() => log.blobs(hashes)),
       putBlobs: (blobs) => this.#patiently(() => log.putBlobs(blobs)),
       begun: async ({ actor, call, generation, openedAt: cause }) => {
@@ -336,7 +351,7 @@ export class Assembly {
 
   #createInbox(): InboxDrain | undefined {
     const { log } = this.parts;
-    if (log.file === null) return undefined;
+    if (log.file === null || this.#isReadOnly) return undefined;
     return createInboxDrain({
       inbox: openInbox(log.file),
       clock: this.clock,
@@ -347,32 +362,12 @@ export class Assembly {
   }
 }
 
-/** Parts of the runtime that machines of the package call like agents. */
-const ownAgents = (): Agents => {
-  const { look, write } = storyFileAgents();
-  return { [LOOK_AGENT]: look, [WRITE_AGENT]: write };
-};
-
-/** What would have been must not change what is. */
-const notHere = agent(() => {
-  throw new Error('A branch does not touch the files of stories.');
-});
-const NO_FILES: Agents = { [LOOK_AGENT]: notHere, [WRITE_AGENT]: notHere };
-
-/** The host's agent of that name, else the function that the machine's author wrote under `actors`. */
-const createAgentFinder = (agents: Agents, registry: Registry) => {
-  const inMachines = new Map<string, Agent>();
-  return ({ agent: name, machine, machineVersion }: OpenCall): Agent | undefined => {
-    if (Object.hasOwn(agents, name)) return agents[name];
-    const definition = registry.find(machine, machineVersion) ?? registry.newest(machine);
-    const source = definition?.sources.get(name);
-    if (source?.kind !== 'call' || !source.creator) return undefined;
-    const key = `${machine}@${definition?.version} ${name}`;
-    const known = inMachines.get(key) ?? agentOfCreator(source.creator);
-    inMachines.set(key, known);
-    return known;
-  };
-};
+const finderOf = ({ agents, agentsByWorkflow: byWorkflow, registry, branch }: Parts): AgentFinder =>
+  createAgentFinder({
+    agents: { ...agents, ...ownAgents(branch !== undefined) },
+    byWorkflow,
+    registry,
+  });
 
 /** The receipt of a stimulus that is in the log. */
 const findDone = async (log: EventLog, id: string): Promise<Receipt | undefined> => {

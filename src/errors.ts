@@ -1,5 +1,19 @@
+import { AGENT_MESSAGES, type AgentErrorFields } from './agent-errors.ts';
+
+/** What is wrong at one place of a file that a person wrote. */
+export interface FileProblem {
+  /** Both from 1; null if it is about the file as a whole. */
+  readonly line: number | null;
+  readonly column: number | null;
+  /** The place in the document: `steps[0].gate`. Empty for the document itself. */
+  readonly path: string;
+  readonly problem: string;
+  /** What may stand there; null if that says nothing more. */
+  readonly allowed: string | null;
+}
+
 /** What each error carries besides its text. A caller acts on these; people read the message. */
-export interface ErrorFields {
+export interface ErrorFields extends AgentErrorFields {
   UNKNOWN_ACTOR: { address: string };
   UNKNOWN_RUN: { run: string };
   UNKNOWN_WORKFLOW: { workflow: string; known: readonly string[] };
@@ -21,6 +35,10 @@ export interface ErrorFields {
   BAD_PLAN: { problems: readonly string[] };
   BAD_BRANCH: { run: string; problems: readonly string[] };
   BAD_STORIES: { problems: readonly string[] };
+  BAD_WORKFLOW_FILE: { file: string; problems: readonly FileProblem[] };
+  BAD_DEFINITION: { problem: string };
+  SCRIPT_ENDED: { agent: string; lines: number };
+  SCRIPTED_FAILURE: { agent: string; problem: string };
   BAD_ANSWER: { question: string; problem: string; options: readonly string[] };
   UNKNOWN_QUESTION: { question: string };
   QUESTION_CLOSED: { question: string; outcome: string };
@@ -58,15 +76,11 @@ export interface ErrorFields {
   MACHINE_REFUSED: { machine: string; problems: readonly string[] };
   MACHINE_MISSING: { machine: string; version: number; known: readonly number[] };
   REPLAY_DIVERGED: { address: string; position: number; recorded: string; computed: string };
-  AGENT_MISSING: { agent: string; known: readonly string[] };
-  AGENT_TIMED_OUT: { agent: string; limitMs: number };
-  AGENT_QUARANTINED: { agent: string; failures: number; untilMs: number };
-  AGENT_NOT_STARTED: { file: string; cwd: string; problem: string };
-  AGENT_EXITED: { file: string; exitCode: number | null; signal: string | null; stderr: string };
-  AGENT_FLOODED: { file: string; limitBytes: number };
-  AGENT_ANSWER_BAD: { file: string; problem: string };
   TURN_TOO_LONG: { run: string; deliveries: number };
   COMMAND_TIMED_OUT: { file: string; id: string };
+  WRONG_USE: { problem: string; instead: string };
+  AMBIGUOUS_ID: { given: string; found: readonly string[] };
+  SECRET_IN_FILE: { file: string; path: string };
 }
 
 export type ErrorCode = keyof ErrorFields;
@@ -131,6 +145,22 @@ const MESSAGES: {
   BAD_STORIES: ({ problems }) => [
     `These stories cannot be run: ${problems.join('; ')}.`,
     'Give each story as the path of its file, or with an id of its own, a title and a body.',
+  ],
+  BAD_WORKFLOW_FILE: ({ file, problems }) => [
+    `The workflow file "${file}" cannot be used:\n${problems.map((each) => `  ${problemLine(file, each)}\n`).join('')}`,
+    'Mend these places and read it again: nothing was run.',
+  ],
+  BAD_DEFINITION: ({ problem }) => [
+    `This is not the definition of a workflow: ${problem}.`,
+    'Give what readWorkflowFile() gave, or upgrade Loopwright if a newer version wrote it.',
+  ],
+  SCRIPT_ENDED: ({ agent, lines }) => [
+    `The script of the agent "${agent}" has ${lines} lines, all of which are used up.`,
+    'Give it a line for each call.',
+  ],
+  SCRIPTED_FAILURE: ({ agent, problem }) => [
+    `The agent "${agent}" failed, as its script says: ${problem}`,
+    'This line of its script has "fail": write an answer in its place.',
   ],
   BAD_ANSWER: ({ question, problem, options }) => [
     `The question "${question}" cannot be answered like this: ${problem}.`,
@@ -268,35 +298,7 @@ const MESSAGES: {
     `"${address}" replays differently at position ${position}: recorded ${recorded}, now ${computed}.`,
     'The code of its machine changed without a new version: give it one, and keep the old one registered.',
   ],
-  AGENT_MISSING: ({ agent, known }) => [
-    `No agent "${agent}" is registered.`,
-    `Pass it to createRuntime({ agents: { … } }). Registered: ${list(known)}.`,
-  ],
-  AGENT_TIMED_OUT: ({ agent, limitMs }) => [
-    `The agent "${agent}" did not answer within ${limitMs} ms.`,
-    'Raise its timeoutMs, or let it do less in one call.',
-  ],
-  AGENT_QUARANTINED: ({ agent, failures, untilMs }) => [
-    `The agent "${agent}" failed ${failures} times in a row and is not called until ${new Date(untilMs).toISOString()}.`,
-    'See to the cause of its failures.',
-  ],
-  AGENT_NOT_STARTED: ({ file, cwd, problem }) => [
-    `The command "${file}" could not be started in "${cwd}" (${problem}).`,
-    'Check that the directory is there, and that the program is there (in PATH, if its name has no "/") and may be executed.',
-  ],
-  AGENT_EXITED: ({ file, exitCode, signal, stderr }) => [
-    `The command "${file}" ended ${exitCode === null ? `by ${signal}` : `with exit code ${exitCode}`}; ` +
-      (stderr === '' ? 'it wrote nothing to standard error.' : `its standard error ended with: ${stderr}\n`),
-    'See to the cause; if this exit code is an answer, name it in exitCodes.',
-  ],
-  AGENT_FLOODED: ({ file, limitBytes }) => [
-    `The command "${file}" wrote more than ${limitBytes} bytes to standard output, and was ended.`,
-    'Let it write less, or raise its outputBytes.',
-  ],
-  AGENT_ANSWER_BAD: ({ file, problem }) => [
-    `The answer of the command "${file}" cannot be read: ${problem}.`,
-    'Let it write its answer to standard output as its option "output" says, and all else to standard error.',
-  ],
+  ...AGENT_MESSAGES,
   TURN_TOO_LONG: ({ run, deliveries }) => [
     `One stimulus caused more than ${deliveries} messages in the run "${run}".`,
     'Two of its machines answer each other without end: give that exchange a limit.',
@@ -305,7 +307,21 @@ const MESSAGES: {
     `The owner of "${file}" has not dealt with the command "${id}" yet.`,
     'It stays in the inbox and will be done once: ask for its outcome later by that id.',
   ],
+  WRONG_USE: ({ problem, instead }) => [problem, instead],
+  AMBIGUOUS_ID: ({ given, found }) => [
+    `"${given}" is the beginning of more than one id.`,
+    `Give more of it: ${list(found)}.`,
+  ],
+  SECRET_IN_FILE: ({ file, path }) => [
+    `"${file}" has what looks like a secret at ${path}, and a workflow is kept in the log.`,
+    'Take it out of the file: name its environment variable in passEnv of the agent.',
+  ],
 };
+
+function problemLine(file: string, { line, column, path, problem, allowed }: FileProblem): string {
+  const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
+  return `${place}${path === '' ? '' : ` ${path}`}: ${problem}${allowed === null ? '' : ` (allowed: ${allowed})`}`;
+}
 
 function list(names: readonly string[]): string {
   return names.length === 0 ? 'none' : names.join(', ');

@@ -28,10 +28,16 @@ export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
 export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';
 export type { Cause, Why } from './audit/why.ts';
 export type { Branch } from './branch.ts';
-export { type ErrorCode, type ErrorFields, isRuntimeError, RuntimeError } from './errors.ts';
+export {
+  type ErrorCode,
+  type ErrorFields,
+  type FileProblem,
+  isRuntimeError,
+  RuntimeError,
+} from './errors.ts';
 export { type Answer, type AnswerDetails, answer, isAnswer } from './events/answer.ts';
 export type { BlobRef } from './events/blob.ts';
-export { isBlobRef } from './events/blob.ts';
+export { blobRefsIn, isBlobRef, resolveBlobs } from './events/blob.ts';
 export { type Delivery, delivery, type PureFunction } from './events/delivery.ts';
 export type { Address, EventKind, RecordedEvent, StateValue } from './events/event.ts';
 export type {
@@ -58,6 +64,26 @@ export {
 export type { RunRecord, Verdict } from './events/turn.ts';
 export type { Spent, Usage } from './events/usage.ts';
 export { startActor, stopActor, WAITING_TAG } from './events/vocabulary.ts';
+// Workflow files.
+export { workflowOf } from './files/compile.ts';
+export { type AgentDescription, agentsOf, type FileAgentsOptions } from './files/file-agents.ts';
+export type { UsedLines } from './files/script-agent.ts';
+export { parseWorkflowFile, readWorkflowFile, type WorkflowFile } from './files/workflow-file.ts';
+export type { FeedbackImport } from './import/feedback-file.ts';
+export { type ImportedRun, type ImportedRunOptions, importedRun } from './import/imported-run.ts';
+export type { ProgressImport } from './import/progress-file.ts';
+// What other systems have written.
+export { detectImport, type ReadImport, type ReadImportOptions, readImport } from './import/read-import.ts';
+export {
+  type AcceptedRow,
+  IMPORT_LIMITS,
+  type ImportFormat,
+  type ReadRows,
+  type RefusedRow,
+} from './import/rows.ts';
+export { readSettingsFile, type SettingsImport, type SettingsLoop } from './import/settings-file.ts';
+export { type GivenStoryFile, readStoryFiles, type StoriesImport } from './import/story-files.ts';
+export { loopsIn, workflowText } from './import/workflow-text.ts';
 export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
@@ -68,6 +94,7 @@ export type {
   GivenConsistencyCheck,
   GivenQualityGate,
 } from './machines/check.ts';
+export { DEFINITION } from './machines/definition-machine.ts';
 export { type FeedbackRequest, isFeedbackRequest, type TargetAnswer } from './machines/feedback-work.ts';
 export type { Gap, GapRule } from './machines/gap.ts';
 export { fingerprint, type Issue, type IssueRecord } from './machines/issues.ts';
@@ -183,7 +210,7 @@ export {
   type StoryView,
   storyView,
 } from './projections/story-view.ts';
-export { type TightProgress, tightProgress } from './projections/tight-progress.ts';
+export { type TightProgress, tightFiles, tightProgress } from './projections/tight-progress.ts';
 export {
   type FeedbackAuditRow,
   type FeedbackStatistics,
@@ -200,5 +227,14 @@ export { createRuntime, openLog } from './runtime.ts';
 export type { DeadLetter, RunOf, Runtime, StartOptions } from './runtime-api.ts';
 export type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 export { type SendCommandOptions, sendCommand } from './send-command.ts';
-export type { EventLog, EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+export type {
+  EventLog,
+  EventQuery,
+  Head,
+  RunFilter,
+  VerifyOptions,
+  VerifyReport,
+} from './store/event-log.ts';
+export { sqliteVersion } from './store/sqlite/open-database.ts';
+export { logOwner } from './store/sqlite/writer-lock.ts';
 export { importLog } from './store/transfer.ts';

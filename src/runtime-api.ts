@@ -16,7 +16,7 @@ import type { Change } from './projections/changes.ts';
 import type { OpenQuestion } from './projections/open-questions.ts';
 import type { Projection } from './projections/projection.ts';
 import type { WorstCase, WorstCaseOptions } from './proofs/worst-case.ts';
-import type { EventQuery, Head, RunFilter, VerifyReport } from './store/event-log.ts';
+import type { EventQuery, Head, RunFilter, VerifyOptions, VerifyReport } from './store/event-log.ts';
 
 /** The workflow of a name; of a runtime whose workflows are not known by type, any. */
 type Named<Workflows extends Workflow, Name> = string extends Workflows['name']
@@ -115,7 +115,7 @@ export interface Runtime<Workflows extends Workflow = Workflow> extends LookingB
   /** Registers more workflows, as createRuntime does. */
   register(...workflows: readonly Workflow[]): void;
   /** Checks the log row by row, then rebuilds every actor from it and compares. Reads all of the log. */
-  verify(): Promise<{ readonly log: VerifyReport; readonly replay: ReplayReport }>;
+  verify(options?: VerifyOptions): Promise<{ readonly log: VerifyReport; readonly replay: ReplayReport }>;
   /** Copies the log to a new file while it is in use. */
   backup(file: string): Promise<void>;
   /** Writes the log as JSON lines, and gives the head that an import of them must have. */

@@ -17,6 +17,10 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly workflows: readonly Workflows[];
   /** By name: a function, `agent(function, options)` or `agent.command(file, args, options)`. What a workflow expects of it is checked by its types. */
   readonly agents: Agents;
+  /** Agents of one workflow only, by its name: they go before `agents` in its runs. For hosts whose workflows are not written as one. */
+  readonly agentsByWorkflow?: Readonly<
+    Record<string, Readonly<Record<string, Agent | AgentFunction<never, unknown>>>>
+  >;
   readonly projections?: readonly Projection[];
   /** Where workflows that write files (a tight loop's scratchpad) do so; `<file>.runs` unless set, null for no files. */
   readonly runsFolder?: string | null;
@@ -39,6 +43,13 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly printEscalations?: boolean;
   /** Do not start agents and timers: to look at a log, or to carry out a command in passing. */
   readonly idle?: boolean;
+  /** Whose agents and timers are started, by the id of the run: all unless set. The others stay as they are until a runtime takes them up. */
+  readonly takesUp?: (run: string) => boolean;
+  /**
+   * Only look: the log is opened for reading, whoever writes it, and is left as it is. Everything that would write is refused with
+   * LOG_WRITE_FAILED; its owner alone deals with the inbox.
+   */
+  readonly readOnly?: boolean;
   /** Another clock than the machine's: for tests and simulations. */
   readonly clock?: Clock;
   /** Another log than the file: for tests and simulations. */

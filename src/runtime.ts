@@ -2,13 +2,14 @@ import { resolve } from 'node:path';
 import { v7 as uuid } from 'uuid';
 import { isStateMachine } from './actors/actor-logic.ts';
 import { type Agent, type AgentFunction, agent } from './actors/agent.ts';
+import type { Agents } from './actors/agent-finder.ts';
 import { escalationsIn, escalationText } from './actors/escalations.ts';
 import { createFeedback, type FeedbackApi } from './actors/feedback.ts';
 import { createRegistry } from './actors/registry.ts';
 import { replayLog } from './actors/replay.ts';
 import { toActorState } from './actors/run-handle.ts';
 import { SafeObservable } from './actors/safe-observable.ts';
-import { type Agents, Assembly, type Parts } from './assembly.ts';
+import { Assembly, type Parts } from './assembly.ts';
 import { RuntimeError } from './errors.ts';
 import { runOf } from './events/address.ts';
 import { createDoor } from './events/door.ts';
@@ -21,7 +22,7 @@ import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
-import type { EventLog } from './store/event-log.ts';
+import type { EventLog, VerifyOptions } from './store/event-log.ts';
 import { createMemoryLog } from './store/memory/memory-log.ts';
 import { openSqliteLog } from './store/sqlite/sqlite-log.ts';
 import { exportLog } from './store/transfer.ts';
@@ -40,14 +41,19 @@ const IN_MEMORY = ':memory:';
 /**
  * Opens a log, takes up what was open in it, and runs workflows on it.
  *
- * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, NEWER_SCHEMA, LOG_CORRUPT, MACHINE_REFUSED, BAD_OPTION
+ * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, NEWER_SCHEMA, LOG_CORRUPT, MACHINE_REFUSED, BAD_OPTION, LOG_NOT_FOUND if it is only
+ *   to be read
  */
 export const createRuntime = async <const Workflows extends Workflow>(
-  options: RuntimeOptions<Workflows, AgentsOf<Workflows>>,
+  given: RuntimeOptions<Workflows, AgentsOf<Workflows>>,
 ): Promise<Runtime<Workflows>> => {
-  checkOptions(options);
+  checkOptions(given);
+  const options = given.readOnly ? { ...given, idle: true } : given;
   const limits = checkedLimits({ ...LIMITS, ...options.limits });
   const agents = toAgents(options.agents);
+  const byWorkflow = Object.fromEntries(
+    Object.entries(options.agentsByWorkflow ?? {}).map(([name, own]) => [name, toAgents(own)]),
+  );
   const registry = createRegistry();
   registry.register(OWN_ACTORS);
   registry.register(checkedWorkflows(options.workflows));
@@ -58,6 +64,7 @@ export const createRuntime = async <const Workflows extends Workflow>(
     const assembly = new Assembly({
       options,
       agents,
+      agentsByWorkflow: byWorkflow,
       limits,
       registry,
       door,
@@ -141,11 +148,13 @@ const openOwnLog = async ({
   durability,
   exclusive,
   reserveBytes,
+  readOnly = false,
 }: RuntimeOptions<Workflow, unknown>): Promise<EventLog> =>
   file === IN_MEMORY
     ? createMemoryLog()
     : openSqliteLog({
         file,
+        mode: readOnly ? 'read' : 'write',
         ...(durability && { durability }),
         ...(exclusive !== undefined && { exclusive }),
         ...(reserveBytes !== undefined && { reserveBytes }),
@@ -223,12 +232,20 @@ const toRuntime = (assembly: Assembly): Runtime => {
     },
     ...lookBack({ parts, mustBeOpen: open, open: openParts }),
     execute: (command, options = {}) => assembly.execute(command, options),
-    verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
+    verify: (options = {}) => verifyAll(parts, options),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),
   };
 };
+
+const verifyAll = async (
+  { log, registry }: Parts,
+  options: VerifyOptions,
+): ReturnType<Runtime['verify']> => ({
+  log: await log.verify(options),
+  replay: await replayLog(log, registry, options),
+});
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {
   const { bus, views, host, faults, clock, parts } = assembly;

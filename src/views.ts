@@ -9,18 +9,20 @@ export interface ViewPorts {
   readonly projections: readonly Projection[];
   /** Events of older versions as the newest code wants to see them. */
   readonly upcast: (event: RecordedEvent) => RecordedEvent;
+  /** Then nothing is stored: see `RuntimeOptions.readOnly`. */
+  readonly isReadOnly: boolean;
   readonly warn: (warning: string) => void;
 }
 
 /** The views of a runtime: its own projections and the host's, over its log. */
-export const createViews = ({ log, projections, upcast, warn }: ViewPorts): ProjectionEngine =>
+export const createViews = ({ log, projections, upcast, isReadOnly, warn }: ViewPorts): ProjectionEngine =>
   createProjectionEngine({
     source: {
       events: async (query) => (await log.events(query)).map(upcast),
       scan: async (query) => (await log.scan(query)).map(upcast),
       loadView: (key) => log.loadView(key),
-      saveViews: (views) => log.saveViews(views),
-      dropViews: (keys) => log.dropViews(keys),
+      saveViews: async (views) => (isReadOnly ? undefined : log.saveViews(views)),
+      dropViews: async (keys) => (isReadOnly ? undefined : log.dropViews(keys)),
       head: () => log.head(),
     },
     projections: [...OWN_PROJECTIONS, ...projections],

@@ -10,20 +10,25 @@ const INNER = [...FACTS, 'events', 'machines', 'store', 'projections'];
  * A name is a folder or a file of `src`, else a package; `node:*` is every module of Node.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  errors: [],
+  'agent-errors': [],
+  errors: ['agent-errors'],
   invariant: [],
   events: [...FACTS, 'node:crypto'],
   machines: [...FACTS, 'events', 'xstate'],
   store: [...FACTS, 'events', 'better-sqlite3', 'node:*'],
   projections: [...FACTS, 'events', 'immer', 'rxjs'],
-  actors: [...INNER, 'rxjs', 'uuid', 'xstate', 'yaml', 'node:*'],
+  results: ['saxes', 'zod', 'node:util'],
+  actors: [...INNER, 'results', 'rxjs', 'uuid', 'xstate', 'yaml', 'node:*'],
   proofs: [...FACTS, 'events', 'machines', 'actors'],
+  files: [...FACTS, 'events', 'machines', 'actors', 'yaml', 'zod', 'node:*'],
   audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
   runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
-  index: [...INNER, 'actors', 'audit', 'proofs', 'runtime'],
+  import: [...FACTS, 'events', 'machines', 'actors', 'yaml'],
+  index: [...INNER, 'actors', 'audit', 'files', 'proofs', 'runtime', 'import'],
   testing: ['index', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
-  cli: ['index', 'node:*'],
+  ai: ['index', 'ai', '@ai-sdk/openai-compatible', 'zod'],
+  cli: ['ai', 'errors', 'index', 'inspect', 'node:*', 'commander', 'picocolors', 'rxjs'],
 };
 
 /** XState runs in machines and behind one door. Everyone else who may import it may name its types only. */
@@ -91,6 +96,20 @@ describe('architecture', () => {
     expect(loads.map(({ path }) => path)).toEqual([]);
     const lazy = files.filter(({ text }) => text.includes("await import('ws')")).map(({ path }) => path);
     expect(lazy).toEqual(['src/inspect/connect.ts', 'src/inspect/serve.ts']);
+  });
+
+  test('the AI SDK and its providers are loaded by the first call of a model, and by nobody else', () => {
+    const loads = files.filter(({ text }) => /^import (?!type\b).*from '(?:ai|@ai-sdk\/.*)'/m.test(text));
+    expect(loads.map(({ path }) => path)).toEqual([]);
+    const lazy = files.filter(({ text }) => /=> import\('(?:ai|@ai-sdk\/.*)'\)/.test(text));
+    expect(lazy.map(({ path }) => path)).toEqual(['src/ai/load-packages.ts']);
+  });
+
+  test('readers of test reports are loaded by whoever reads reports, and by nobody else', () => {
+    const loads = files.filter(({ text }) => /from '[./]*results\/(?:junit|json-report)\.ts'/.test(text));
+    expect(loads.map(({ path }) => path)).toEqual([]);
+    const lazy = files.filter(({ text }) => text.includes("await import('../results/junit.ts')"));
+    expect(lazy.map(({ path }) => path)).toEqual(['src/actors/command-results.ts']);
   });
 
   test('every file in src belongs to a layer', () => {

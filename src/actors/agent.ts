@@ -111,7 +111,9 @@ const command = <Input = unknown, Output = never>(
   args: readonly string[] = [],
   options: CommandOptions = {},
 ): Agent<Input, Output> => {
-  const { concurrency, timeoutMs, quarantine, schema, ...rest } = options;
+  // Two that write the same file at once would read each other's results.
+  const { concurrency = options.resultsFile === undefined ? undefined : 1, ...others } = options;
+  const { timeoutMs, quarantine, schema, ...rest } = others;
   return makeAgent(commandFunction<Input, Output>(checkedCommand(file, args, rest)), {
     ...(concurrency !== undefined && { concurrency }),
     ...(timeoutMs !== undefined && { timeoutMs }),

@@ -83,11 +83,12 @@ const failureIn = ({ door }: CallPorts, thrown: unknown): Failure => {
     return typeof value === 'string' ? value : '';
   };
   try {
-    const { name, message, code } = failureOf(thrown);
+    const { name, message, code, ...retries } = failureOf(thrown);
     return {
       name: clean(name),
       message: clean(message),
       ...(code === undefined ? {} : { code: clean(code) }),
+      ...retries,
     };
   } catch {
     return { name: 'Thrown', message: 'a value that cannot be shown' };

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { RuntimeError } from '../errors.ts';
-import type { AgentFunction } from './agent.ts';
+import type { AgentFunction, AgentRequest } from './agent.ts';
 import { LINK } from './call-link.ts';
 import { environmentFor, inputText } from './command-input.ts';
 import type { CommandSpec } from './command-options.ts';
 import { createOutputReader } from './command-output.ts';
 import { type ProcessEnd, runProcess } from './command-process.ts';
+import { createResultsReader } from './command-results.ts';
 
 /**
  * An agent's function that starts the command anew for each call, gives it the request on standard input and takes its answer
@@ -18,7 +19,7 @@ export const commandFunction =
     signal.throwIfAborted();
     const start = randomUUID();
     const link = request[LINK];
-    const reader = createOutputReader(command, progress);
+    const reader = await readerFor(command, progress);
     const running = runProcess({
       command,
       env: environmentFor(command, request, { log: link?.log ?? 'none', start }),
@@ -36,8 +37,22 @@ export const commandFunction =
     }
     if (end.fault !== undefined) throw end.fault;
     // Which form its answer has is between the command and the machine that calls it: the types say what was agreed.
-    return reader.finish(answeredWith(command, end)) as Output;
+    return (await reader.finish({ ...end, exitCode: answeredWith(command, end) })) as Output;
   };
+
+interface Reader {
+  take(piece: Buffer): void;
+  finish(end: { readonly exitCode: number; readonly stderr: string }): unknown;
+}
+
+const readerFor = (
+  command: CommandSpec,
+  progress: AgentRequest<unknown>['progress'],
+): Reader | Promise<Reader> => {
+  if (command.results !== undefined) return createResultsReader(command);
+  const reader = createOutputReader(command, progress);
+  return { take: (piece) => reader.take(piece), finish: ({ exitCode }) => reader.finish(exitCode) };
+};
 
 /** @throws {RuntimeError} AGENT_EXITED */
 const answeredWith = ({ file, exitCodes }: CommandSpec, { exitCode, signal, stderr }: ProcessEnd): number => {

@@ -1,3 +1,4 @@
+import { isAbsolute, normalize } from 'node:path';
 import { RuntimeError } from '../errors.ts';
 import type { AgentOptions } from './agent.ts';
 import { TAGS } from './processes.ts';
@@ -23,15 +24,28 @@ export interface CommandOptions extends AgentOptions {
   readonly outputBytes?: number;
   /** How long it has between SIGTERM and SIGKILL; 5 seconds unless set. */
   readonly graceMs?: number;
+  /**
+   * It runs tests, and reports on them in this form. Then the answer is made of the report: { passed, issues, tests, exitCode,
+   * text }. Without a report that can be read it has failed, whatever its exit code.
+   */
+  readonly results?: ResultsForm;
+  /** Where in `cwd` it writes its report; to standard output unless set. A file from before the call does not count. */
+  readonly resultsFile?: string;
+  /** Whether a run without a single test has passed; false unless set. */
+  readonly allowNoTests?: boolean;
 }
+
+export type ResultsForm = 'junit' | 'vitest' | 'jest';
 
 type OwnOptions = Omit<CommandOptions, keyof AgentOptions>;
 
 /** A command, checked and with all that was left out. */
-export interface CommandSpec extends Required<Omit<OwnOptions, 'cwd'>> {
+export interface CommandSpec extends Required<Omit<OwnOptions, 'cwd' | 'results' | 'resultsFile'>> {
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string | undefined;
+  readonly results: ResultsForm | undefined;
+  readonly resultsFile: string | undefined;
 }
 
 /** What every command sees of the host's environment: enough to find programs, files and a language. No secrets live there. */
@@ -75,6 +89,10 @@ const isEnvironment = (value: unknown): boolean =>
   value !== null &&
   Object.entries(value).every(([name, text]) => isVariable(name) && isText(text));
 
+/** Nothing that leads out of the directory; links are looked at when it is read. */
+const isInner = (value: unknown): boolean =>
+  isText(value) && value !== '' && !isAbsolute(value) && !normalize(value).split(/[/\\]/).includes('..');
+
 const VARIABLES = `not ${Object.values(TAGS).join(', ')}, and without "=" and NUL`;
 
 const CHECKS: { readonly [Option in keyof CommandSpec]: Check } = {
@@ -97,6 +115,15 @@ const CHECKS: { readonly [Option in keyof CommandSpec]: Check } = {
     (value) => typeof value === 'number' && value >= 0 && value <= GRACE_MS_MAX,
     `a number from 0 to ${GRACE_MS_MAX}`,
   ],
+  results: [
+    (value) => value === undefined || isOneOf('junit', 'vitest', 'jest')(value),
+    '"junit", "vitest" or "jest"',
+  ],
+  resultsFile: [
+    (value) => value === undefined || isInner(value),
+    'the path of a file inside the directory that the command runs in, relative to it',
+  ],
+  allowNoTests: [(value) => typeof value === 'boolean', 'true or false'],
 };
 
 /** @throws {RuntimeError} BAD_OPTION */
@@ -106,17 +133,24 @@ export const checkedCommand = (file: string, args: readonly string[], options: O
     if (!Object.hasOwn(CHECKS, option) || option === 'file' || option === 'args')
       refuse(option, 'unknown', `one of these names: ${Object.keys(CHECKS).slice(2).join(', ')}`);
   }
-  const { output = 'json' } = options;
+  const { output = 'json', results } = options;
+  if (results === undefined && (options.resultsFile !== undefined || options.allowNoTests !== undefined))
+    refuse('results', 'missing', '"junit", "vitest" or "jest", or leave out resultsFile and allowNoTests');
+  if (results !== undefined && options.output !== undefined)
+    refuse('output', JSON.stringify(output), 'nothing: with "results" the answer is made of the report');
   const command: CommandSpec = {
     cwd: undefined,
     env: {},
     passEnv: [],
     input: 'json',
-    exitCodes: output === 'text' ? 'any' : 'zero',
+    exitCodes: output === 'text' || results !== undefined ? 'any' : 'zero',
     outputBytes: OUTPUT_BYTES,
     graceMs: GRACE_MS,
+    resultsFile: undefined,
+    allowNoTests: false,
     ...options,
     output,
+    results,
     file,
     args,
   };

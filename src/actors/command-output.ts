@@ -88,12 +88,18 @@ const bad = (file: string, problem: string): Error => new RuntimeError('AGENT_AN
 const parse = (file: string, bytes: Buffer, what: string): { readonly value: Json } | undefined => {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return text.trim() === '' ? undefined : { value: JSON.parse(text) };
+    return text.trim() === '' ? undefined : { value: JSON.parse(withoutFence(text)) };
   } catch (error) {
     const problem = error instanceof SyntaxError ? `not JSON (${error.message})` : 'not UTF-8';
     throw bad(file, `${what} is ${problem}`);
   }
 };
+
+/** Programs that ask a model often write its JSON as the model did: in a fence of Markdown. */
+const withoutFence = (text: string): string =>
+  text.trimStart().startsWith('```')
+    ? (/^\s*```(?:json)?[ \t]*\n([^]*)\n```\s*$/.exec(text)?.[1] ?? text)
+    : text;
 
 const toAnswer = (file: string, found: { readonly value: Json } | undefined): unknown => {
   if (!found) throw bad(file, 'standard output is empty');

@@ -11,7 +11,8 @@ import { Withdrawal } from './withdrawal.ts';
 export interface ExecutorPorts extends Omit<CallPorts, 'late' | 'held'> {
   /** The agent that a call is for, if it is registered. */
   readonly find: (call: OpenCall) => Agent | undefined;
-  readonly known: () => readonly string[];
+  /** The names that there are for a call. */
+  readonly known: (call: OpenCall) => readonly string[];
   readonly answered: (call: Recorded<OpenCall>, outcome: Outcome) => void;
   readonly warn: (warning: string) => void;
 }
@@ -60,7 +61,7 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
     if (withdrawal.reason) return;
     working.delete(keyOf(call));
     if (!outcome) return;
-    if (!refusal) quarantine.note(call.agent, 'output' in outcome);
+    if (!refusal) quarantine.note(agent, 'output' in outcome);
     ports.answered(call, outcome);
   };
 
@@ -69,7 +70,7 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
       if (stopped) return;
       const agent = ports.find(call);
       if (!agent) {
-        const missing = new RuntimeError('AGENT_MISSING', { agent: call.agent, known: ports.known() });
+        const missing = new RuntimeError('AGENT_MISSING', { agent: call.agent, known: ports.known(call) });
         ports.warn(`The call "${call.callId}" waits: ${missing.message}`);
         return;
       }

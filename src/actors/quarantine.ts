@@ -1,5 +1,5 @@
 import { RuntimeError } from '../errors.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, Slots } from './agent.ts';
 import type { Clock } from './clock.ts';
 
 /**
@@ -9,14 +9,15 @@ import type { Clock } from './clock.ts';
 export interface Quarantine {
   /** Why the agent is not called now, if it is not. */
   refusal(name: string, agent: Agent): RuntimeError | undefined;
-  note(name: string, succeeded: boolean): void;
+  note(agent: Agent, succeeded: boolean): void;
 }
 
 export const createQuarantine = (clock: Clock): Quarantine => {
-  const failuresByAgent = new Map<string, { failures: number; lastAtMs: number }>();
+  // By their places: two workflows may have agents of one name, and a copy of an agent shares its places.
+  const failuresByAgent = new Map<Slots, { failures: number; lastAtMs: number }>();
   return {
-    refusal(name, { options: { quarantine } }) {
-      const record = failuresByAgent.get(name);
+    refusal(name, { options: { quarantine }, slots }) {
+      const record = failuresByAgent.get(slots);
       if (!record || record.failures < quarantine.failures) return undefined;
       const untilMs = record.lastAtMs + quarantine.forMs;
       if (clock.now() < untilMs)
@@ -25,11 +26,11 @@ export const createQuarantine = (clock: Clock): Quarantine => {
       record.lastAtMs = clock.now();
       return undefined;
     },
-    note(name, succeeded) {
-      if (succeeded) failuresByAgent.delete(name);
+    note({ slots }, succeeded) {
+      if (succeeded) failuresByAgent.delete(slots);
       else
-        failuresByAgent.set(name, {
-          failures: (failuresByAgent.get(name)?.failures ?? 0) + 1,
+        failuresByAgent.set(slots, {
+          failures: (failuresByAgent.get(slots)?.failures ?? 0) + 1,
           lastAtMs: clock.now(),
         });
     },

@@ -8,10 +8,11 @@ import type { Timers } from './timers.ts';
  * Takes up what was open when the last runtime ended, however it ended. No actor is loaded for it: a call's input is in
  * its row. It costs what is open in the log, not what was ever written to it.
  */
-export const recover = async ({ log, registry, executors, timers, warn }: RecoveryPorts): Promise<void> => {
+export const recover = async (ports: RecoveryPorts): Promise<void> => {
+  const { log, registry, executors, timers, warn, takesUp = () => true } = ports;
   const { calls, timers: open } = await log.openWork();
   const roots = createRootCheck(log, registry);
-  for (const call of calls) {
+  for (const call of calls.filter(({ run }) => takesUp(run))) {
     const { run, machine, machineVersion } = call;
     const unknown = isKnown(registry, machine, machineVersion)
       ? await roots.unknownRoot(call)
@@ -22,7 +23,7 @@ export const recover = async ({ log, registry, executors, timers, warn }: Recove
         `The run "${run}" is parked: version ${unknown.version} of "${unknown.machine}" is not registered.`,
       );
   }
-  for (const timer of open) timers.open(timer);
+  for (const timer of open) if (takesUp(timer.run)) timers.open(timer);
 };
 
 export interface RecoveryPorts {
@@ -31,6 +32,8 @@ export interface RecoveryPorts {
   readonly executors: Executors;
   readonly timers: Timers;
   readonly warn: (warning: string) => void;
+  /** Which runs are taken up; all unless set. */
+  readonly takesUp?: (run: string) => boolean;
 }
 
 /** A call of a version that can neither be run nor migrated would be paid for, and its answer lost. */

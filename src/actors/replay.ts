@@ -2,7 +2,7 @@ import { isRuntimeError } from '../errors.ts';
 import { hashText } from '../events/blob.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
-import type { EventLog } from '../store/event-log.ts';
+import type { EventLog, VerifyOptions } from '../store/event-log.ts';
 import type { ActorRecord } from './actor-record.ts';
 import { foldEvent, stateHash } from './fold.ts';
 import type { Registry } from './registry.ts';
@@ -22,7 +22,11 @@ const CHUNK = 1_000;
  * Rebuilds every actor from the log alone, in the order in which things happened. Each event must lead to the state that
  * was recorded with it, and the counters that workflows declare must equal what the log says.
  */
-export const replayLog = async (log: EventLog, registry: Registry): Promise<ReplayReport> => {
+export const replayLog = async (
+  log: EventLog,
+  registry: Registry,
+  { onProgress }: VerifyOptions = {},
+): Promise<ReplayReport> => {
   const actors = new Map<Address, ActorRecord>();
   const counts = createCounts(registry);
   /** Actors of machines that are not registered: no problem if they were migrated to one that is. */
@@ -61,6 +65,7 @@ export const replayLog = async (log: EventLog, registry: Registry): Promise<Repl
       events += 1;
       after = event.position;
     }
+    onProgress?.(after);
     if (chunk.length < CHUNK) break;
   }
   const [first] = missing.values();

@@ -13,7 +13,7 @@ import { isAsked, type QuestionInput } from '../machines/question-machine.ts';
 import type { Past, PastCall, PastQuestion } from './past.ts';
 import { encoded } from './past-stimulus.ts';
 import type { PastTurn } from './past-turns.ts';
-import type { Changes } from './rerun.ts';
+import { type Changes, withInput } from './rerun.ts';
 import type { ChangedAnswer, WhatIfOptions } from './what-if-options.ts';
 import type { World } from './world.ts';
 
@@ -47,12 +47,17 @@ export const checkedChanges = (ports: Ports, options: WhatIfOptions): CheckedCha
     const problem = place(change, { past, calls, questions, dropped, admit });
     if (problem !== undefined) problems.push(problem);
   }
+  const input = options.input === undefined ? undefined : admit(options.input);
   const limited = limitChange(past, options, problems);
   const atTurn = options.at === undefined ? undefined : turnAt(past, options.at);
   if (options.at !== undefined && !atTurn) problems.push(`it has no event at position ${options.at}`);
   if (problems.length > 0) throw new RuntimeError('BAD_BRANCH', { run: past.run, problems });
   const changes: Changes = {
-    stimulus: (given, turn) => (dropped.has(turn.turn) ? null : (limited?.start?.(given) ?? given)),
+    stimulus: (given, turn) => {
+      if (dropped.has(turn.turn)) return null;
+      const started = withInput(past, given, input?.value);
+      return limited?.start?.(started) ?? started;
+    },
     after: (turn, world) => [
       ...(turn.turn === atTurn?.turn ? machineMoves(world, ports.versions) : []),
       ...(turn.turn === limited?.turn ? limited.patch(world) : []),
@@ -187,7 +192,10 @@ const limitChange = (
   if (at === undefined && of === past.run && given?.kind === 'start') {
     const input = given.input.value;
     if (isJsonObject(input) && isJsonObject(input['limits']))
-      return { start: (each) => (each === given ? withLimits(given, limits) : each), patch: () => [] };
+      return {
+        start: (each) => (each.kind === 'start' && each.run === past.run ? withLimits(each, limits) : each),
+        patch: () => [],
+      };
     problems.push(`its workflow "${given.workflow}" is started without limits`);
     return undefined;
   }

@@ -3,6 +3,7 @@ import type { KernelLimits } from '../actors/turn.ts';
 import { isRuntimeError } from '../errors.ts';
 import { canonicalJson, encode } from '../events/encode.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import type { MetLimit } from '../machines/limits.ts';
 import type { Workflow } from '../machines/workflow.ts';
@@ -11,7 +12,7 @@ import { replacedIn } from './changed-registry.ts';
 import { type Difference, differenceOf } from './difference.ts';
 import { isHalt, metIn } from './met-limits.ts';
 import { liveAgain, type Past } from './past.ts';
-import { NO_CHANGES, type RerunResult, rerun } from './rerun.ts';
+import { NO_CHANGES, type RerunResult, rerun, startingWith } from './rerun.ts';
 import { World } from './world.ts';
 
 /**
@@ -50,6 +51,8 @@ export interface Comparison {
 export interface CompareOptions {
   /** Workflows in place of those of the same names; without them, the log is compared with those that are registered. */
   readonly machines?: readonly Workflow[];
+  /** By run, what its machine is started with in place of what it was. Then only the way that it takes is compared. */
+  readonly inputs?: Readonly<Record<string, Json>>;
   /** Which runs; all of them unless set. */
   readonly runs?: readonly string[];
 }
@@ -69,16 +72,23 @@ export interface ComparePorts {
  */
 export const compareMachines = async (
   ports: ComparePorts,
-  { machines = [], runs }: CompareOptions = {},
+  { machines = [], runs, inputs = {} }: CompareOptions = {},
 ): Promise<readonly Comparison[]> => {
   const changed = machines.length === 0 ? ports.registry : replacedIn(ports.registry, machines);
   const ids = runs ?? (await ports.log.runs({})).map(({ id }) => id);
   const compared: Comparison[] = [];
-  for (const run of ids) compared.push(compareRun(await liveAgain(ports, run), ports, changed));
+  for (const run of ids) {
+    const input = Object.hasOwn(inputs, run) ? inputs[run] : undefined;
+    compared.push(compareRun(await liveAgain(ports, run), ports, { registry: changed, input }));
+  }
   return compared;
 };
 
-const compareRun = (past: Past, { registry: before }: ComparePorts, registry: Registry): Comparison => {
+const compareRun = (
+  past: Past,
+  { registry: before }: ComparePorts,
+  { registry, input }: { readonly registry: Registry; readonly input: Json | undefined },
+): Comparison => {
   const { run, caps: limits } = past;
   const recorded = recordedVerdict(past);
   const workflow = past.turns[0]?.events.find(({ actor }) => actor === run)?.machine ?? '';
@@ -94,8 +104,8 @@ const compareRun = (past: Past, { registry: before }: ComparePorts, registry: Re
   const result = rerun({
     past,
     world,
-    changes: NO_CHANGES,
-    comparesData: true,
+    changes: input === undefined ? NO_CHANGES : startingWith(past, input),
+    comparesData: input === undefined,
     nextId: () => {
       count += 1;
       return `compare.${count}`;
@@ -103,7 +113,9 @@ const compareRun = (past: Past, { registry: before }: ComparePorts, registry: Re
     onTurn: (taken) => events.push(...taken.recorded.events),
   });
   const computed = world.run(run)?.verdict ?? null;
-  const difference = result.difference ?? contextDifference(past, { world, before, limits }) ?? null;
+  const isOther = input !== undefined;
+  const difference =
+    result.difference ?? (isOther ? undefined : contextDifference(past, { world, before, limits })) ?? null;
   const limit = newLimit(past, events);
   const told = { computed, difference, limit, calls: result.leftAt ? result.needs.length : 0 };
   return { ...about, ...told, kind: kindOf(result, { recorded, ...told }) };

@@ -1,9 +1,11 @@
 import type { Stimulus } from '../actors/stimulus.ts';
 import { isRuntimeError } from '../errors.ts';
+import type { Json } from '../events/json.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { type Difference, differenceOf, firstDifference, otherCalls } from './difference.ts';
 import { KnownAnswers } from './known-answers.ts';
 import { opensOf, type Past, type PastCall, type PastQuestion, workKey } from './past.ts';
+import { encoded } from './past-stimulus.ts';
 import type { PastTurn } from './past-turns.ts';
 import { callKey, type Taken, timerKey, type World } from './world.ts';
 
@@ -27,6 +29,18 @@ export const NO_CHANGES: Changes = {
   answer: (call) => call,
   said: (question) => question,
 };
+
+/** The run begins with another input than it did. Nothing else is changed. */
+export const startingWith = (past: Past, input: Json): Changes => ({
+  ...NO_CHANGES,
+  stimulus: (given) => withInput(past, given, input),
+});
+
+/** The stimulus that starts the run, with another input; any other as it is. */
+export const withInput = (past: Pick<Past, 'run'>, given: Stimulus, input: Json | undefined): Stimulus =>
+  input !== undefined && given.kind === 'start' && given.run === past.run
+    ? { ...given, input: encoded(input) }
+    : given;
 
 export interface RerunOptions {
   readonly past: Past;

@@ -32,6 +32,8 @@ export interface WhatIfOptions {
   readonly limits?: { readonly [Name in LimitName]?: number | null };
   /** Whose limits: the address of a loop in the run; the run itself unless set. */
   readonly of?: Address;
+  /** What the machine of the run is started with, in place of what it was: as `lw.started` of the log has it. */
+  readonly input?: Json;
   /** Workflows in place of those of the same names. */
   readonly machines?: readonly Workflow[];
   /** A new file for its log; in memory unless set. */

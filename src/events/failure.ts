@@ -6,21 +6,39 @@ const MESSAGE_LENGTH_MAX = 4_000;
 export const failureOf = (thrown: unknown): Failure => {
   if (thrown instanceof Error) {
     const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
-    return { name: thrown.name, message: clean(thrown.message), ...(code === undefined ? {} : { code }) };
+    return {
+      name: thrown.name,
+      message: clean(thrown.message),
+      ...(code === undefined ? {} : { code }),
+      ...retriesOf(thrown),
+    };
   }
   if (isFailure(thrown)) return thrown;
   return { name: 'Thrown', message: clean(describe(thrown)) };
 };
 
+/** What an error says of trying again, if it says so in our words. */
+const retriesOf = (thrown: Error): Pick<Failure, 'final' | 'retryAfterMs'> => ({
+  ...('final' in thrown && thrown.final === true && { final: true }),
+  ...('retryAfterMs' in thrown && isWait(thrown.retryAfterMs) && { retryAfterMs: thrown.retryAfterMs }),
+});
+
+const isWait = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+
+const MEMBERS = ['name', 'message', 'code', 'final', 'retryAfterMs'];
+
 const isFailure = (value: unknown): value is Failure =>
   typeof value === 'object' &&
   value !== null &&
-  Object.keys(value).every((key) => key === 'name' || key === 'message' || key === 'code') &&
+  Object.keys(value).every((key) => MEMBERS.includes(key)) &&
   'name' in value &&
   typeof value.name === 'string' &&
   'message' in value &&
   typeof value.message === 'string' &&
-  (!('code' in value) || typeof value.code === 'string');
+  (!('code' in value) || typeof value.code === 'string') &&
+  (!('final' in value) || value.final === true) &&
+  (!('retryAfterMs' in value) || isWait(value.retryAfterMs));
 
 /** A value that throws when it is looked at must not take its reporter along. */
 const describe = (thrown: unknown): string => {

@@ -10,6 +10,10 @@ export interface Failure {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
+  /** Trying again is no use. */
+  readonly final?: true;
+  /** How long whoever refused asks to be left alone. */
+  readonly retryAfterMs?: number;
 }
 
 export const isJsonObject = (value: Json | undefined): value is JsonObject =>

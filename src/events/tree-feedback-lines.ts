@@ -172,8 +172,8 @@ export const causesOf = (
 ): readonly FeedbackRow[] => {
   const chain: FeedbackRow[] = [];
   for (let cause = known.get(row.caused_by ?? ''); cause; cause = known.get(cause.caused_by ?? ''))
-    chain.unshift(cause);
-  return chain;
+    chain.push(cause);
+  return chain.reverse();
 };
 
 /** The nodes from its target along its causes back to its source. */

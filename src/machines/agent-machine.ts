@@ -12,7 +12,7 @@ import {
   type AgentSettings,
   type Attempt,
   answerOf,
-  BACKOFF_MAX_MS,
+  backoffAfter,
   cutShort,
   type Envelope,
   isWorkRequest,
@@ -50,6 +50,9 @@ export interface AgentContext extends AgentSettings {
   /** How the last request ended: where the agent rests. */
   readonly rest: 'idle' | 'failed' | 'cancelled';
 }
+
+const hasAttemptsLeft = ({ attempt, attempts, failure }: AgentContext): boolean =>
+  attempt < attempts && failure?.final !== true;
 
 const setupAgent = setup({
   types: {
@@ -118,10 +121,10 @@ const setupAgent = setup({
     hasWork: ({ context }) => context.queue.length > 0,
     isPaused: ({ context }) => context.paused,
     mayTryAgain: ({ context }) =>
-      context.attempt < context.attempts &&
+      hasAttemptsLeft(context) &&
       context.current !== null &&
       usedUp(context.current.request.budget, context.spent) === undefined,
-    hasAttemptsLeft: ({ context }) => context.attempt < context.attempts,
+    hasAttemptsLeft: ({ context }) => hasAttemptsLeft(context),
     hasNoBudget: ({ context }) =>
       context.current !== null && usedUp(context.current.request.budget, NOTHING_SPENT) !== undefined,
     isRefused: (_, { refused }: { refused: string | undefined }) => refused !== undefined,
@@ -136,7 +139,7 @@ const setupAgent = setup({
     rests: ({ context }, rest: AgentContext['rest']) => context.rest === rest,
   },
   delays: {
-    backoff: ({ context }) => Math.min(context.backoffMs * 2 ** (context.attempt - 1), BACKOFF_MAX_MS),
+    backoff: ({ context }) => backoffAfter(context, context.failure),
     timeLimit: ({ context }) => context.timeLimitMs ?? Number.POSITIVE_INFINITY,
   },
 });

@@ -70,6 +70,18 @@ export type PersonSettings = Pick<QuestionInput, 'text' | 'options' | 'isFree' |
 
 export const AGENT_DEFAULTS = { attempts: 3, backoffMs: 1_000, timeLimitMs: null, person: null } as const;
 export const BACKOFF_MAX_MS = 60_000;
+/** Nobody waits longer than this before the next attempt, whatever a provider asks for. */
+const RETRY_AFTER_MAX_MS = 60 * 60_000;
+
+/** How long to wait after an attempt: longer from one to the next, and at least as long as whoever refused asked for. */
+export const backoffAfter = (
+  { backoffMs, attempt }: { readonly backoffMs: number; readonly attempt: number },
+  failure: Failure | null,
+): number =>
+  Math.max(
+    Math.min(backoffMs * 2 ** (attempt - 1), BACKOFF_MAX_MS),
+    Math.min(failure?.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS),
+  );
 
 /** What a sender hears, once for each request. */
 export type AgentReply =

@@ -1,6 +1,7 @@
 import { agentActor } from './agent-machine.ts';
 import { contextActor } from './context-machine.ts';
 import { coordinatorActor } from './coordinator-machine.ts';
+import { definitionActor } from './definition-machine.ts';
 import { feedbackActor } from './feedback-machine.ts';
 import { fixVerifyActor } from './fix-verify-machine.ts';
 import { questionActor } from './question-machine.ts';
@@ -18,4 +19,5 @@ export const OWN_ACTORS: readonly Workflow[] = [
   storyActor,
   coordinatorActor,
   fixVerifyActor,
+  definitionActor,
 ];

@@ -141,7 +141,7 @@ const unreadable = (
 
 /** At first the file tells how far the story is. */
 const imported = (state: StoryState, fields: JsonObject, told: StoryOutcome['messages']): StoryOutcome => {
-  const problems = problemsOf(fields);
+  const problems = problemsOfFields(fields);
   if (problems.length > 0) {
     const reason = problems.join('; ');
     return unreadable(state, { kind: 'unreadable', reason, theirs: null, mine: null, hash: state.sync.seen });
@@ -201,7 +201,7 @@ const FLAGS = ['research_complete', 'plan_complete', 'implement_complete'];
 const LISTS = ['refinement_iterations', 'review_history', 'resets'];
 
 /** Everything that is wrong with the fields of a file. */
-const problemsOf = (fields: JsonObject): readonly string[] => {
+export const problemsOfFields = (fields: JsonObject): readonly string[] => {
   const count = fields['refinement_count'] ?? null;
   const isCount = count === null || (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0);
   const isFlag = (flag: string): boolean =>

@@ -5,6 +5,7 @@ import { fixLimits, type GivenLimits } from './limits.ts';
 import { checkedExpiry, checkedLevels, checkedSettings, type RoleOptions } from './plan-run.ts';
 import type { QuestionLevel } from './question-machine.ts';
 import { tightMachine } from './tight-machine.ts';
+import { type ReadProgress, startOf } from './tight-progress.ts';
 import type { TightInput, TightRole } from './tight-state.ts';
 import type { DeveloperInput } from './tight-text.ts';
 import { type Workflow, type WorkflowOptions, workflow } from './workflow.ts';
@@ -46,6 +47,7 @@ export interface CheckerInput {
 export type TightLoop<Name extends string> = Workflow<
   Name,
   typeof tightMachine,
+  /** The task; or, for a loop that is under way already, { task, progress } with what its progress file has. */
   { readonly given: Json; readonly roles: TightRole; readonly stepInput: DeveloperInput & CheckerInput }
 >;
 
@@ -84,10 +86,22 @@ export const tightLoop = <const Name extends string = 'tight-loop'>(
         counts: ({ kind, type }) => kind === 'fact' && type === 'loop.pass',
       },
     },
-    // The door refuses a task that is not JSON.
-    prepare: (task, at) => ({ task: (task ?? null) as Json, folder: at?.folder ?? null, ...fixed }),
+    prepare: (given, at) => {
+      const { task, progress } = startOf(given);
+      return { task, folder: at?.folder ?? null, ...fixed, ...(progress && earlierOf(progress, fixed)) };
+    },
   }) as unknown as TightLoop<Name>;
 };
+
+/** A loop that is under way already keeps the bound that it had. */
+const earlierOf = (
+  { enabled, passesMax, passes }: ReadProgress,
+  fixed: Pick<TightInput, 'limits' | 'enabled'>,
+): Pick<TightInput, 'limits' | 'enabled' | 'earlier'> => ({
+  limits: { ...fixed.limits, passes: passesMax ?? fixed.limits.passes },
+  enabled: fixed.enabled && enabled,
+  earlier: passes,
+});
 
 const limitsOf = (options: TightLoopOptions) => {
   const { maxIterations, strict = false, repeat = true, limits: given = {} } = options;

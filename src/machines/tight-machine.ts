@@ -14,6 +14,7 @@ import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
 import { agentId, CONTEXT_ID, type RunMessage } from './run-messages.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
+import { takeUp } from './tight-earlier.ts';
 import { ask, decideTight, nextPass, stateOf, take } from './tight-rules.ts';
 import {
   newPass,
@@ -44,7 +45,7 @@ export type TightEvent =
   | { type: 'run.resume'; reason: string }
   | { type: 'issue.reject'; fingerprint: string; note: string | null };
 
-const initialState = (input: TightInput): TightState => ({
+const freshState = (input: TightInput): TightState => ({
   ...input,
   passes: [],
   current: newPass(1),
@@ -67,6 +68,8 @@ const initialState = (input: TightInput): TightState => ({
   debt: [],
   decidedBy: null,
 });
+
+const initialState = (input: TightInput): TightState => takeUp(freshState(input)).state;
 
 /** Only the agent that was asked may answer, and only what it was asked. */
 const isAwaited = ({ pending }: TightState, event: TightEvent): boolean =>
@@ -109,6 +112,7 @@ const setupTight = setup({
         unbounded,
         passesMax: passesMax(context),
       });
+      for (const message of takeUp(freshState(context)).messages) enqueue.emit(message);
     }),
     ask: enqueueActions(({ context, enqueue }, role: TightRole) => {
       apply(enqueue, ask(context, role));
@@ -202,7 +206,7 @@ export const tightMachine = setupTight.createMachine({
   id: 'tight',
   context: ({ input }) => initialState(input),
   entry: 'begin',
-  initial: 'implementing',
+  initial: 'starting',
   after: {
     timeLimit: [
       { guard: 'isUnderWay', target: '.stopped', actions: 'timeIsUp' },
@@ -216,6 +220,10 @@ export const tightMachine = setupTight.createMachine({
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
   },
   states: {
+    // Earlier passes may have been enough, or too many.
+    starting: {
+      always: [...halting, { guard: 'isVerified', target: 'verified' }, { target: 'implementing' }],
+    },
     implementing: {
       entry: { type: 'ask', params: 'developer' },
       always: halting,

@@ -153,7 +153,12 @@ const implemented = (state: TightState, answer: Answer): TightOutcome => {
   return met ? stop(noted, met, 'reviewing') : { state: noted, messages: [told] };
 };
 
-const checked = (state: TightState, check: Check, answer: Answer): TightOutcome => {
+/** What a check said of the pass under way. */
+export const checked = (
+  state: TightState,
+  check: Check,
+  answer: Pick<Answer, 'output' | 'issues' | 'excerpt'>,
+): TightOutcome => {
   const said = readCheck(check, answer);
   const issues = said.passed ? [] : standing(state.issues, said.issues);
   // A failure for reasons that a person has thrown out all of is none.

@@ -4,6 +4,7 @@ import type { AgentSettings } from './agent-work.ts';
 import type { Issue, IssueRecord, IssueRegistry } from './issues.ts';
 import type { Limits } from './limits.ts';
 import type { Halt, RunState } from './run-state.ts';
+import type { EarlierPass } from './tight-earlier.ts';
 
 export type TightRole = 'developer' | 'reviewer' | 'tester';
 /** The checks of a pass. */
@@ -25,6 +26,8 @@ export interface TightInput {
   readonly roles: Readonly<Record<TightRole, AgentSettings>>;
   /** Where its files are; null if there are none. */
   readonly folder: string | null;
+  /** Passes that were made before the run began, if there are some. */
+  readonly earlier?: readonly EarlierPass[];
 }
 
 /** What a check said. */

@@ -81,7 +81,7 @@ export interface EventLog {
   head(): Promise<Head>;
 
   /** Checks every row, the chain and the derived tables. Reads all of the log. */
-  verify(): Promise<VerifyReport>;
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
 
   /**
    * Copies the log to a new file while it is in use: a consistent prefix with everything acknowledged before.
@@ -217,6 +217,11 @@ export interface Head {
   readonly chain: string;
   /** Time of the last turn: no later one is earlier. */
   readonly atMs: number;
+}
+
+export interface VerifyOptions {
+  /** Told now and then up to which position the log has been checked. */
+  readonly onProgress?: (position: number) => void;
 }
 
 export interface VerifyReport {

@@ -92,7 +92,8 @@ export function requireSqlite(found: string = sqliteVersion()): void {
 
 let knownVersion: string | undefined;
 
-function sqliteVersion(): string {
+/** Which SQLite comes with better-sqlite3 here. */
+export function sqliteVersion(): string {
   if (knownVersion === undefined) {
     const db = new Database(':memory:');
     knownVersion = String(db.prepare('select sqlite_version()').pluck().get());

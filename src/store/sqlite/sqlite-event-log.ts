@@ -17,6 +17,7 @@ import type {
   StoredTurn,
   StoredView,
   TurnQuery,
+  VerifyOptions,
   VerifyReport,
   ViewKey,
 } from '../event-log.ts';
@@ -215,9 +216,10 @@ class SqliteLog implements EventLog {
     return this.#read('head', () => this.#head ?? this.#turns.checkedHead());
   }
 
-  async verify(): Promise<VerifyReport> {
+  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     this.#mustBeOpen('verify');
     return verifyLog({
+      ...options,
       db: this.#db,
       file: this.file,
       turns: this.#turns,

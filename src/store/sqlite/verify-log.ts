@@ -2,14 +2,14 @@ import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { isRuntimeError } from '../../errors.ts';
 import type { Address } from '../../events/event.ts';
-import type { Head, OpenWork, StoredView, VerifyReport, ViewKey } from '../event-log.ts';
+import type { Head, OpenWork, StoredView, VerifyOptions, VerifyReport, ViewKey } from '../event-log.ts';
 import { BEGINNING, extraRow, type Problem, walkChain } from './chain-walk.ts';
 import { explainFault } from './faults.ts';
 import type { RunReader } from './run-table.ts';
 import type { createValueReader } from './stored-values.ts';
 import type { TurnReader } from './turn-reader.ts';
 
-export interface VerifyParts {
+export interface VerifyParts extends VerifyOptions {
   readonly db: Database.Database;
   readonly file: string;
   readonly turns: TurnReader;
@@ -40,7 +40,7 @@ function readHead({ turns, file }: VerifyParts): Head | Problem {
 }
 
 async function chainProblem(
-  { db, file, turns, mustBeOpen }: VerifyParts,
+  { db, file, turns, mustBeOpen, onProgress }: VerifyParts,
   head: Head,
 ): Promise<Problem | undefined> {
   const isListed = db
@@ -68,6 +68,7 @@ async function chainProblem(
     for (let step = walk.next(); ; step = walk.next()) {
       if (step.done && step.value) return step.value;
       if (step.done) break;
+      onProgress?.(checked);
       await setImmediate();
       mustBeOpen();
     }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { RuntimeError } from '../../errors.ts';
 import { explainFault, isBusy } from './faults.ts';
-import { createPrivateFile, explainSystemError, isSystemError } from './private-files.ts';
+import { createPrivateFile, explainSystemError, isSystemError, realFile } from './private-files.ts';
 
 /** How long to wait for the winner of a race to write its name down. */
 const NAME_WITHIN_MS = 1_000;
@@ -71,6 +71,14 @@ export async function nameOwner(path: string): Promise<string> {
     if (isLast) return 'a process that has not given its name';
     await sleep(LOOK_EVERY_MS);
   }
+}
+
+/** Which process of this machine, or of another one, says that it works on a log; undefined if none does. */
+export function logOwner(file: string): string | undefined {
+  const owner = readOwner(realFile(file));
+  return owner && isAlive(owner)
+    ? `process ${owner.pid} on ${owner.host}, started ${owner.startedAt}`
+    : undefined;
 }
 
 function ownerPath(path: string): string {

@@ -1,0 +1,55 @@
+import { isRuntimeError, type Runtime, type Why } from '../../index.ts';
+import type { AddCommand } from '../command-table.ts';
+import { escapeText } from '../escape.ts';
+import { EXIT } from '../exit-codes.ts';
+import { findRun, openToLook } from '../open.ts';
+import { forkLine, goOnLine } from '../ways-on.ts';
+
+const EXAMPLES = `
+Examples:
+  loopwright why last          why the newest run waits, works or has ended
+  loopwright why 42            why the event at position 42 came
+  loopwright why RUN/question  what became of a question, a loop or an agent`;
+
+/** `why`: the chain of causes, the limit that decided, and what would let a run go on. */
+export const addWhy: AddCommand = (command, { terminal, action }) =>
+  void command
+    .description('Says why a run stands where it does, or why an event came, and how to go on.')
+    .argument('<id>', 'a run, the position or id of an event, or the address of an actor or question')
+    .addHelpText('after', EXAMPLES)
+    .action(
+      action(async ([id = ''], common) => {
+        const { runtime } = await openToLook(common);
+        try {
+          const why = await whyOf(runtime, id);
+          if (terminal.isJson) terminal.json(why);
+          else terminal.say(inWords(why));
+          return EXIT.ok;
+        } finally {
+          await runtime.close();
+        }
+      }),
+    );
+
+const whyOf = async (runtime: Runtime, given: string): Promise<Why> => {
+  if (/^\d{1,15}$/.test(given)) return runtime.why(Number(given));
+  try {
+    return await runtime.why(given);
+  } catch (error) {
+    // Perhaps it is the beginning of a run's id, or of the address of something in that run.
+    if (!isRuntimeError(error, 'UNKNOWN_RUN')) throw error;
+    const [run = '', ...rest] = given.split('/');
+    const { id } = await findRun(runtime, run);
+    return runtime.why([id, ...rest].join('/'));
+  }
+};
+
+/** The commands are those of the command line in place of calls of the API. */
+const inWords = ({ text, run, commands, branch }: Why): string =>
+  [
+    ...text.split('\n').filter((line) => !line.startsWith('To go on')),
+    ...commands.map((command) => `To go on: ${goOnLine(command)}`),
+    ...(branch ? [`To go on in a branch: ${forkLine(run, branch)}`] : []),
+  ]
+    .map(escapeText)
+    .join('\n');

@@ -1,0 +1,55 @@
+import { type ErrorCode, isRuntimeError } from '../errors.ts';
+import { escapeText } from './escape.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What the one who called can mend by calling otherwise. */
+const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
+  'AMBIGUOUS_ID',
+  'BAD_ADDRESS',
+  'BAD_ANSWER',
+  'BAD_BRANCH',
+  'BAD_FEEDBACK',
+  'BAD_OPTION',
+  'BAD_PATH',
+  'BAD_PATTERN',
+  'BAD_PLAN',
+  'BAD_STORIES',
+  'BAD_WORKFLOW_FILE',
+  'FILE_EXISTS',
+  'IMPORT_NOT_EMPTY',
+  'LOG_NOT_FOUND',
+  'MACHINE_REFUSED',
+  'NOT_A_LOG',
+  'NOT_PAUSABLE',
+  'QUESTION_CLOSED',
+  'RUN_ENDED',
+  'RUN_EXISTS',
+  'SECRET_IN_FILE',
+  'UNKNOWN_ACTOR',
+  'UNKNOWN_QUESTION',
+  'UNKNOWN_RUN',
+  'UNKNOWN_WORKFLOW',
+  'WRONG_USE',
+]);
+
+const exitOfError = (code: string | undefined): ExitCode =>
+  code !== undefined && WRONG_USE.has(code as ErrorCode) ? EXIT.wrongUse : EXIT.failed; // A set may be asked for any text.
+
+/** Tells of an error: what is wrong and what is right, in words or as JSON, on the standard error. */
+export const reportError = (terminal: Terminal, error: unknown): ExitCode => {
+  const { message, code } = told(error);
+  if (terminal.isJson)
+    terminal.note(JSON.stringify({ error: { ...(code !== undefined && { code }), message } }));
+  else terminal.note(`${terminal.colors.red('error:')} ${escapeText(message)}`);
+  return exitOfError(code);
+};
+
+const told = (error: unknown): { readonly message: string; readonly code: string | undefined } => {
+  if (isRuntimeError(error)) return { message: error.message, code: error.code };
+  if (error instanceof Error) {
+    const { code } = error as { readonly code?: unknown }; // Node's errors have one.
+    return { message: error.message, code: typeof code === 'string' ? code : undefined };
+  }
+  return { message: String(error), code: undefined };
+};

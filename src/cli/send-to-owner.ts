@@ -1,0 +1,47 @@
+import { type Command, RuntimeError, sendCommand } from '../index.ts';
+import { openRuntime } from './open.ts';
+
+export interface Sent {
+  /** Whether a process works on the log, and carried it out. */
+  readonly hasOwner: boolean;
+  readonly position: number | null;
+}
+
+/**
+ * Has a command carried out by the process that works on a log, or here if there is none.
+ *
+ * @throws {CommandRefused} if it was refused
+ */
+export const sendToOwner = async (
+  file: string,
+  command: Command,
+  { by }: { readonly by?: string } = {},
+): Promise<Sent> => {
+  let hasOwner = true;
+  const outcome = await sendCommand(file, command, {
+    ...(by !== undefined && { by }),
+    open: async () => {
+      const runtime = await openRuntime(file, { mode: 'command' });
+      hasOwner = false;
+      return runtime;
+    },
+  });
+  if (!outcome.ok) throw new CommandRefused(outcome.error.message, outcome.error.code);
+  if (!outcome.taken && command.kind === 'send')
+    throw new RuntimeError('WRONG_USE', {
+      problem: `"${command.to}" does not take this now.`,
+      instead: `See where it stands: loopwright show ${command.to}.`,
+    });
+  return { hasOwner, position: outcome.position };
+};
+
+/** What the owner of a log said against a command: its message and code, as it would have thrown them. */
+class CommandRefused extends Error {
+  override readonly name = 'CommandRefused';
+  readonly code: string | undefined;
+
+  constructor(message: string, code: string | undefined) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,68 @@
+import picocolors from 'picocolors';
+
+type Colors = ReturnType<typeof picocolors.createColors>;
+
+/** Where a command writes, and how. */
+export interface Terminal {
+  /** A line for people on the standard output; nothing if JSON was asked for. */
+  say(line?: string): void;
+  /** A line on the standard error: what is no result. */
+  note(line: string): void;
+  /** A document for programs: one line of JSON on the standard output. */
+  json(value: unknown): void;
+  /** Text as it is, without a line feed: for progress that is redrawn in place. */
+  draw(text: string): void;
+  /** Whether programs are to read the output. */
+  readonly isJson: boolean;
+  /** Whether a person sits at both ends, so that one can be asked. */
+  readonly canAsk: boolean;
+  /** Whether the standard output is a terminal, so that progress can be redrawn in place. */
+  readonly isTty: boolean;
+  readonly columns: number;
+  readonly colors: Colors;
+}
+
+export interface TerminalOptions {
+  readonly isJson: boolean;
+  /** False for --no-color. */
+  readonly mayColor: boolean;
+}
+
+const COLUMNS = 80;
+
+export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal => {
+  const { stdout, stderr, stdin, env } = process;
+  const isTty = stdout.isTTY && env['TERM'] !== 'dumb';
+  const hasColor = mayColor && isTty && (env['NO_COLOR'] ?? '') === '';
+  return {
+    say: (line = '') => {
+      if (!isJson) stdout.write(`${line}\n`);
+    },
+    note: (line) => {
+      stderr.write(`${line}\n`);
+    },
+    json: (value) => {
+      stdout.write(`${JSON.stringify(value)}\n`);
+    },
+    draw: (text) => {
+      if (!isJson) stdout.write(text);
+    },
+    isJson,
+    canAsk: isTty && stdin.isTTY && !isJson,
+    isTty,
+    get columns() {
+      return stdout.columns || COLUMNS;
+    },
+    colors: picocolors.createColors(hasColor),
+  };
+};
+
+/** Whoever reads the output has gone (`| head`): then there is nobody to write for, and nothing is wrong. */
+export const endQuietlyOnBrokenPipe = (): void => {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
+      throw error;
+    });
+  }
+};

@@ -1,0 +1,48 @@
+import type { Command, WhatIfOptions } from '../index.ts';
+
+/** A word of a command line, quoted if a shell would read something else. */
+const word = (text: string): string =>
+  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
+
+/** The command line that does what a command says. */
+export const goOnLine = (command: Command): string => {
+  switch (command.kind) {
+    case 'answer':
+      return typeof command.option === 'string'
+        ? line('answer', command.question, command.option)
+        : line('answer', command.question, '--value', JSON.stringify(command.value ?? null));
+    case 'send': {
+      const message = command.message as { readonly type?: unknown; readonly reason?: unknown }; // The runtime made it.
+      const [run = ''] = command.to.split('/');
+      return message.type === 'run.resume' && run === command.to && typeof message.reason === 'string'
+        ? line('resume', run)
+        : `runtime.execute(${JSON.stringify(command)})`;
+    }
+    case 'cancel':
+      return line('cancel', command.run);
+    case 'start':
+    case 'resend':
+      return `runtime.execute(${JSON.stringify(command)})`;
+  }
+};
+
+/** The command line that makes a branch. */
+export const forkLine = (run: string, { at, limits = {}, answers = [], of }: WhatIfOptions): string => {
+  const [answer] = answers;
+  const sets = [
+    ...Object.entries(limits).map(([name, value]) => `limits.${name}=${JSON.stringify(value)}`),
+    ...Object.entries(answer ?? {}).flatMap(([name, value]) =>
+      name === 'at' ? [] : [`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`],
+    ),
+  ];
+  const position = answer?.at ?? at;
+  return line(
+    'fork',
+    run,
+    ...(position === undefined ? [] : ['--at', String(position)]),
+    ...(of === undefined ? [] : ['--of', of]),
+    ...sets.flatMap((set) => ['--set', set]),
+  );
+};
