@@ -29,7 +29,9 @@ const dangerous = fc
 
 /** Texts as a hostile agent would write them: escapes, carriage returns, marks of direction, among anything else. */
 const hostile = fc
-  .array(fc.oneof(dangerous, fc.string({ unit: 'binary' }), fc.constantFrom('\u001b[2J', '\r\n', '│ ', '  1) ')))
+  .array(
+    fc.oneof(dangerous, fc.string({ unit: 'binary' }), fc.constantFrom('\u001b[2J', '\r\n', '│ ', '  1) ')),
+  )
   .map((parts) => parts.join(''));
 
 describe('what agents say is shown to people', () => {

@@ -50,7 +50,8 @@ export const cliFolder = (): CliFolder => {
     runWith: (env, ...args) => start(args, env).ended,
     async json(args, code = 0) {
       const ran = await start([...args, '--json']).ended;
-      if (ran.code !== code) throw new Error(`${args.join(' ')}: exit ${ran.code}\n${ran.stdout}${ran.stderr}`);
+      if (ran.code !== code)
+        throw new Error(`${args.join(' ')}: exit ${ran.code}\n${ran.stdout}${ran.stderr}`);
       return JSON.parse(ran.stdout);
     },
     start: (...args) => start(args),
@@ -98,7 +99,10 @@ export const startProgram = (
       new Promise((done, fail) => {
         waiting.add({ text, resolve: done });
         look();
-        void ended.then(() => fail(new Error(`It ended without writing "${text}":\n${stdout}${stderr}`)), fail);
+        void ended.then(
+          () => fail(new Error(`It ended without writing "${text}":\n${stdout}${stderr}`)),
+          fail,
+        );
       }),
     ended,
   };
