@@ -11,7 +11,7 @@ export interface Said {
 }
 
 /** What was typed, as an answer: the number or the id of an option, or a value if the question takes one. */
-export const readAnswer = (typed: string, { options, isFree }: OpenQuestion): Said | undefined => {
+const readAnswer = (typed: string, { options, isFree }: OpenQuestion): Said | undefined => {
   const chosen = options.find(({ id }) => id === typed) ?? options[Number(typed) - 1];
   if (chosen) return { option: chosen.id };
   return isFree && typed !== '' ? { option: null, value: typed } : undefined;

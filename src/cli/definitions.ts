@@ -5,7 +5,6 @@ import {
   createRedactor,
   DEFINITION,
   type EventLog,
-  type Json,
   type JsonObject,
   type Runtime,
   RuntimeError,
@@ -46,19 +45,21 @@ export const readDefinitions = async (log: EventLog): Promise<readonly StoredDef
 export const descriptionOf = (file: WorkflowFile, directory: string): StoredDefinition => {
   const { name, loop, path, definition, agents, secrets } = file;
   const described = { name, loop, path, directory, definition, agents, secretNames: secrets?.names ?? [] };
-  // JSON has no readonly lists; nothing else differs.
-  refuseSecrets(described as unknown as Json, path, secrets);
+  refuseSecrets(described, path, secrets);
   return described;
 };
 
-const refuseSecrets = (described: Json, file: string, { values = [] }: SecretOptions = {}): void => {
+const refuseSecrets = (
+  described: StoredDefinition,
+  file: string,
+  { values = [] }: SecretOptions = {},
+): void => {
   const { text } = createRedactor({ values });
-  const look = (value: Json, place: string): void => {
+  const look = (value: unknown, place: string): void => {
     if (typeof value === 'string' && text(value) !== value)
       throw new RuntimeError('SECRET_IN_FILE', { file, path: place });
     if (typeof value !== 'object' || value === null) return;
-    for (const [key, child] of Object.entries(value))
-      look(child as Json, place === '' ? key : `${place}.${key}`);
+    for (const [key, child] of Object.entries(value)) look(child, place === '' ? key : `${place}.${key}`);
   };
   look(described, '');
 };

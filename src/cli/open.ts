@@ -22,6 +22,19 @@ export const openToLook = async (options: CommonOptions): Promise<Opened> => {
   return { file, runtime: await openRuntime(file, { mode: 'look' }) };
 };
 
+/** Looks something up in a log, and lets go of it. */
+export const lookUp = async <Found>(
+  options: CommonOptions,
+  look: (runtime: Runtime) => Promise<Found>,
+): Promise<{ readonly file: string; readonly found: Found }> => {
+  const { file, runtime } = await openToLook(options);
+  try {
+    return { file, found: await look(runtime) };
+  } finally {
+    await runtime.close();
+  }
+};
+
 export interface OpenOptions {
   /**
    * `look`: for reading, whoever writes. `command`: to carry out what waits in the inbox, without agents. `work`: agents and timers of

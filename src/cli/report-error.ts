@@ -33,7 +33,7 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'WRONG_USE',
 ]);
 
-export const exitOfError = (code: string | undefined): ExitCode =>
+const exitOfError = (code: string | undefined): ExitCode =>
   code !== undefined && WRONG_USE.has(code as ErrorCode) ? EXIT.wrongUse : EXIT.failed; // A set may be asked for any text.
 
 /** Tells of an error: what is wrong and what is right, in words or as JSON, on the standard error. */

@@ -43,7 +43,7 @@ export const linesOf = async (
   );
 };
 
-export const statusOf = (
+const statusOf = (
   { verdict }: Pick<RunRecord, 'verdict'>,
   questions: readonly OpenQuestion[],
   pauseReasons: readonly string[],

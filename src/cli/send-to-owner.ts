@@ -36,7 +36,7 @@ export const sendToOwner = async (
 };
 
 /** What the owner of a log said against a command: its message and code, as it would have thrown them. */
-export class CommandRefused extends Error {
+class CommandRefused extends Error {
   override readonly name = 'CommandRefused';
   readonly code: string | undefined;
 

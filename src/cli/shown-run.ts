@@ -78,7 +78,7 @@ const stepsIn = (context: Readonly<Record<string, unknown>>): readonly ShownStep
 const storyOf = (card: unknown): Omit<ShownStep, 'id'> => {
   const { verdict, stage, refinements } = isObject(card) ? card : {};
   return {
-    status: String(verdict ?? stage ?? ''),
+    status: [verdict, stage].find((each) => typeof each === 'string') ?? '',
     runs: typeof refinements === 'number' ? refinements + 1 : null,
   };
 };

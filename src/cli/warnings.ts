@@ -9,7 +9,7 @@ export interface Warnings {
 }
 
 export const createWarnings = (terminal: Terminal): Warnings => {
-  let say = terminal.note;
+  let say = (line: string): void => terminal.note(line);
   return {
     warn: (warning) => {
       if (terminal.isJson) terminal.json({ type: 'warning', warning });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Json, RuntimeError, type WorkflowFile } from '../index.ts';
+import { type Json, type JsonObject, RuntimeError, type WorkflowFile } from '../index.ts';
 
 export interface InputOptions {
   /** JSON, or `@` and the path of a file with JSON. */
@@ -22,8 +22,11 @@ export const inputOf = (
     throw wrong('There are two inputs: a text and --input.', 'Give one of them.');
   const input = given === undefined ? (fromText(file, text) ?? file.input ?? null) : parsed(given);
   if (file.loop !== 'stories' || mode === undefined) return input;
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? { ...input, mode } : input;
+  return isObject(input) ? { ...input, mode } : input;
 };
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Stories are named by their files. */
 const fromText = ({ loop }: Pick<WorkflowFile, 'loop'>, text: string | undefined): Json | undefined =>

@@ -86,8 +86,7 @@ describe('looking at runs', () => {
   });
 
   it('S7, S8: what agents say is escaped and quoted for people, and as it is for programs', async () => {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-    const unsafe = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e]/;
+    const unsafe = /(?!\n)\p{Cc}|\p{Cf}/u;
     for (const args of [
       ['issues'],
       ['show', 'open-1'],
@@ -175,6 +174,19 @@ describe('init', () => {
     } finally {
       other.remove();
     }
+  });
+});
+
+describe('demo', () => {
+  it('runs all five loops, and leaves a log that other commands read', async () => {
+    const { code, stdout } = await cli.run('demo', '--json');
+    expect(code).toBe(0);
+    const loops = jsonLines(stdout);
+    expect(loops.map(({ loop }) => loop)).toEqual(['tight', 'feedback', 'refinement', 'phases', 'tree']);
+    for (const loop of loops)
+      expect(loop).toMatchObject({ verdict: 'verified', agentCalls: expect.any(Number) });
+    const shown = await cli.json(['show', 'demo-tree', '--db', '.loopwright/demo.db']);
+    expect(shown).toMatchObject({ status: 'verified' });
   });
 });
 

@@ -38,9 +38,9 @@ describe('what agents say is shown to people', () => {
   it(`S7: nothing in ${RUNS} hostile texts moves the cursor, hides, or turns text round`, () => {
     fc.assert(
       fc.property(hostile, (text) => {
-        expect([...escapeLine(text)].filter(isDangerous)).toEqual([]);
-        expect([...excerpt(text)].filter(isDangerous)).toEqual([]);
-        expect([...escapeText(text)].filter((each) => each !== '\n' && isDangerous(each))).toEqual([]);
+        expect(Array.from(escapeLine(text)).filter(isDangerous)).toEqual([]);
+        expect(Array.from(excerpt(text)).filter(isDangerous)).toEqual([]);
+        expect(Array.from(escapeText(text)).filter((each) => each !== '\n' && isDangerous(each))).toEqual([]);
       }),
       { numRuns: RUNS },
     );
@@ -53,7 +53,7 @@ describe('what agents say is shown to people', () => {
         expect(first.startsWith('  ┌ ')).toBe(true);
         expect(lines.at(-1)).toBe('  └');
         for (const line of lines.slice(0, -1)) expect(line.startsWith('  │ ')).toBe(true);
-        expect([...lines.join('')].filter(isDangerous)).toEqual([]);
+        expect(Array.from(lines.join('')).filter(isDangerous)).toEqual([]);
       }),
       { numRuns: RUNS },
     );
@@ -65,6 +65,6 @@ describe('what agents say is shown to people', () => {
   });
 
   it('the check itself finds what is dangerous', () => {
-    expect([...'a\u001bb\u202ec\u200bd\re'].filter(isDangerous)).toHaveLength(4);
+    expect(Array.from('a\u001bb\u202ec\u200bd\re').filter(isDangerous)).toHaveLength(4);
   });
 });

@@ -74,19 +74,18 @@ const WRONG: readonly Row[] = [
   [['graph', 'bad.yaml'], 'thight'],
   [['init', '.', 'x'], 'too many arguments'],
   [['doctor', 'x'], 'too many arguments'],
+  [['demo', 'x'], 'too many arguments'],
 ];
 
 describe('wrong use', () => {
-  it.concurrent.each(WRONG)(
-    '%j exits with 2, and names what is wrong and what is right',
-    async (args, ...told) => {
-      const { code, stdout, stderr } = await cli.run(...args);
-      expect(stderr).toContain(told[0] ?? '');
-      for (const each of told) expect(stderr).toContain(each);
-      expect(stdout).toBe('');
-      expect(code).toBe(2);
-    },
-  );
+  it.concurrent.each(WRONG)('%j exits with 2, and names what is wrong and what is right', async (...row) => {
+    const [args, ...told] = row as unknown as Row; // A row of the table.
+    const { code, stdout, stderr } = await cli.run(...args);
+    expect(stderr).toContain(told[0] ?? '');
+    for (const each of told) expect(stderr).toContain(each);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
 
   it('with --json the error is JSON too, and the output stays empty', async () => {
     for (const args of [['show', 'nothing'], ['shwo'], ['ps', '--wating']]) {

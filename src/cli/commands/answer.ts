@@ -3,7 +3,7 @@ import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
-import { findRun, openToLook } from '../open.ts';
+import { findRun, lookUp } from '../open.ts';
 import { howToAnswer } from '../question-text.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 
@@ -31,8 +31,7 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action<AnswerOptions>(async ([given = '', option], options) => {
-        const { file, runtime } = await openToLook(options);
-        const question = await findQuestion(runtime, given).finally(() => runtime.close());
+        const { file, found: question } = await lookUp(options, (runtime) => findQuestion(runtime, given));
         const said = checkedAnswer(question, option, options);
         const { note } = options;
         const { hasOwner } = await sendToOwner(
@@ -54,8 +53,8 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
 
 /** The run as it is after the answer. */
 const runNow = async (run: string, options: CommonOptions): Promise<RunRecord> => {
-  const { runtime } = await openToLook(options);
-  return findRun(runtime, run).finally(() => runtime.close());
+  const { found } = await lookUp(options, (runtime) => findRun(runtime, run));
+  return found;
 };
 
 /** @throws {RuntimeError} WRONG_USE if none or several are meant */

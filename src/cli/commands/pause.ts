@@ -3,7 +3,7 @@ import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
-import { findRun, openToLook } from '../open.ts';
+import { findRun, lookUp } from '../open.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 
 const EXAMPLES = `
@@ -26,8 +26,7 @@ export const addPause: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action<PauseOptions>(async ([given = ''], options) => {
-        const { file, runtime } = await openToLook(options);
-        const run = await findRun(runtime, given).finally(() => runtime.close());
+        const { file, found: run } = await lookUp(options, (runtime) => findRun(runtime, given));
         if (run.verdict !== null) throw new RuntimeError('RUN_ENDED', { run: run.id, verdict: run.verdict });
         const { reason } = options;
         const message = { type: 'run.pause', reason };

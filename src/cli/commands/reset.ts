@@ -3,7 +3,7 @@ import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
-import { openToLook } from '../open.ts';
+import { lookUp } from '../open.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 import { findStory } from '../stories.ts';
 
@@ -30,8 +30,8 @@ export const addReset: AddCommand = (command, { terminal, action }) =>
     .action(
       action<ResetOptions>(async ([given = ''], options) => {
         const max = maxOf(options);
-        const { file, runtime } = await openToLook(options);
-        const { run, key } = await findStory(runtime, given).finally(() => runtime.close());
+        const { file, found } = await lookUp(options, (runtime) => findStory(runtime, given));
+        const { run, key } = found;
         if (run.verdict !== null) throw new RuntimeError('RUN_ENDED', { run: run.id, verdict: run.verdict });
         const by = whoIsHere(options);
         const message = { type: 'story.reset', story: key, max, note: options.note ?? null, by };

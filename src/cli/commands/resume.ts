@@ -4,7 +4,7 @@ import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workOn } from '../live-run.ts';
 import { existingLog } from '../log-file.ts';
-import { findRun, isOfPeople, openRuntime, openToLook } from '../open.ts';
+import { findRun, isOfPeople, lookUp, openRuntime } from '../open.ts';
 import { contextOf } from '../run-context.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 import { AUTOMATIC, createStepper, isBoard } from '../stepper.ts';
@@ -35,8 +35,7 @@ export const addResume: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action<ResumeOptions>(async ([given], options) => {
-        const { file, runtime: reader } = await openToLook(options);
-        const chosen = await chooseRuns(reader, given).finally(() => reader.close());
+        const { file, found: chosen } = await lookUp(options, (runtime) => chooseRuns(runtime, given));
         if (chosen.length === 0) {
           terminal.say('No run is open: there is nothing to go on with.');
           if (terminal.isJson) terminal.json({ type: 'nothing', runs: [] });
@@ -109,21 +108,16 @@ const unpause = async (runtime: Runtime, id: string, by: string): Promise<void> 
 
 /** Another process works on the log: it is told to let the run go on. */
 const tellOwner = async (terminal: Terminal, { chosen, options }: GoingOn): Promise<ExitCode> => {
-  const { runtime } = await openToLook(options);
-  const messages: {
-    readonly to: string;
-    readonly message: { readonly type: string; readonly reason: string };
-  }[] = [];
-  try {
-    for (const { id } of chosen) {
-      const { pauseReasons } = await contextOf(runtime, id);
-      for (const reason of pauseReasons.filter((each) => !isOfLoop(each)))
-        messages.push({ to: id, message: { type: 'run.resume', reason } });
-    }
-  } finally {
-    await runtime.close();
-  }
-  for (const { to, message } of messages)
+  const { found: messages } = await lookUp(options, async (runtime) =>
+    Promise.all(
+      chosen.map(async ({ id }) =>
+        (await contextOf(runtime, id)).pauseReasons
+          .filter((each) => !isOfLoop(each))
+          .map((reason) => ({ to: id, message: { type: 'run.resume', reason } })),
+      ),
+    ),
+  );
+  for (const { to, message } of messages.flat())
     await sendToOwner(
       existingLog(options),
       { kind: 'send', to, message },
