@@ -9,8 +9,10 @@ import type { ProcessEnd } from './command-process.ts';
 
 type Command = Pick<CommandSpec, 'file' | 'cwd' | 'results' | 'resultsFile' | 'allowNoTests' | 'outputBytes'>;
 
-/** How many failures are told of, one by one. */
+/** How many failures are told of, one by one; and how much of them: what is found in a pass must fit into one event. */
 const ISSUES_MAX = 300;
+const NAME_LENGTH_MAX = 300;
+const MESSAGES_LENGTH_MAX = 60_000;
 /** How much is said in one text, for agents that take no lists. */
 const TEXT_LENGTH_MAX = 8_000;
 
@@ -126,7 +128,9 @@ interface Told {
 const answerOf = (report: TestReport, { command, end, root }: Told): JsonObject => {
   const { passed, failed, skipped } = report;
   const failures = [...report.failures, ...besides(report, command, end)];
-  const issues = failures.slice(0, ISSUES_MAX).map((test) => issueOf(test, root));
+  const told = failures.slice(0, ISSUES_MAX);
+  const lengthMax = Math.floor(MESSAGES_LENGTH_MAX / Math.max(1, told.length));
+  const issues = told.map((test) => issueOf({ ...test, message: cut(test.message, lengthMax) }, root));
   return {
     passed: failures.length === 0,
     issues,
@@ -161,11 +165,14 @@ const NOWHERE = { file: null, line: null };
 const issueOf = ({ name, file, line, message }: FailedTest, root: string): JsonObject => ({
   severity: 'high',
   category: 'test',
-  description: name,
-  ...(file !== null && { file: within(root, file) }),
+  description: cut(name, NAME_LENGTH_MAX),
+  ...(file !== null && { file: cut(within(root, file), NAME_LENGTH_MAX) }),
   ...(line !== null && { line }),
   ...(message !== '' && { message }),
 });
+
+const cut = (text: string, lengthMax: number): string =>
+  text.length <= lengthMax ? text : `${text.slice(0, lengthMax).toWellFormed()}…`;
 
 /** A path that does not depend on where the project lies: the same fault in a copy is the same. */
 const within = (root: string, file: string): string => {
@@ -179,6 +186,6 @@ const textOf = (failures: readonly FailedTest[]): string => {
   const parts = failures
     .slice(0, ISSUES_MAX)
     .map(({ name, message }) => (message === '' ? name : `${name}\n${message}`));
-  const text = parts.join('\n\n');
-  return text.length <= TEXT_LENGTH_MAX ? text : `${text.slice(0, TEXT_LENGTH_MAX).toWellFormed()}…`;
+  const more = failures.length - parts.length;
+  return `${cut(parts.join('\n\n'), TEXT_LENGTH_MAX)}${more > 0 ? `\n\n${more} more failed.` : ''}`;
 };

@@ -44,6 +44,12 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/init.ts')).addInit,
   },
   {
+    name: 'demo',
+    summary: 'run all five loops on scripted agents',
+    group: RUNNING,
+    load: async () => (await import('./commands/demo.ts')).addDemo,
+  },
+  {
     name: 'run',
     summary: 'start a run of a workflow file, and work on it',
     group: RUNNING,

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RuntimeError } from '../errors.ts';
 
-const FOLDER = '.loopwright';
+/** Where logs are, unless another place is named. */
+export const FOLDER = '.loopwright';
 const LOG = 'log.db';
 
 /** Which log is meant: the one that was named, or of the environment, or of this folder. */

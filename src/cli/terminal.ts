@@ -10,6 +10,8 @@ export interface Terminal {
   note(line: string): void;
   /** A document for programs: one line of JSON on the standard output. */
   json(value: unknown): void;
+  /** Text as it is, for people or programs. */
+  readonly write: (text: string) => void;
   /** Text as it is, without a line feed: for progress that is redrawn in place. */
   draw(text: string): void;
   /** Whether programs are to read the output. */
@@ -43,6 +45,9 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
     },
     json: (value) => {
       stdout.write(`${JSON.stringify(value)}\n`);
+    },
+    write: (text) => {
+      stdout.write(text);
     },
     draw: (text) => {
       if (!isJson) stdout.write(text);

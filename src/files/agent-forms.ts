@@ -56,10 +56,10 @@ const model = z
   .strictObject({
     model: text.min(1).describe('The name of the model, as its provider knows it.'),
     baseUrl: text
-      .min(1)
-      .describe('Where its provider answers: an API that is compatible with that of OpenAI.'),
+      .regex(/^https?:\/\/\S+$/)
+      .describe('Where its provider answers, an API that is compatible with that of OpenAI: https://…'),
     apiKeyEnv: option(
-      text.min(1),
+      text.regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
       'The name of the variable that has the key. The key itself is never in a file.',
     ),
     provider: option(text.min(1), 'What its provider is called.'),
@@ -73,7 +73,7 @@ const model = z
       z.boolean(),
       'Whether its provider takes a JSON Schema for the answer; true unless set. It is told the schema in words as well.',
     ),
-    temperature: option(z.number().min(0), 'How freely it chooses its words.'),
+    temperature: option(z.number().min(0).max(2), 'How freely it chooses its words.'),
     maxOutputTokens: option(count, 'How long its answer may be.'),
     stream: option(z.boolean(), 'Whether its answer is shown while it is made.'),
     price: option(price, 'What a million tokens cost.'),

@@ -5,6 +5,7 @@ import { workflowOf } from './compile.ts';
 import { pathOfText, problemsOfError } from './compile-problems.ts';
 import { type AgentDescription, agentsOf } from './file-agents.ts';
 import type { FileText } from './file-text.ts';
+import { valueAt } from './form-problems.ts';
 import type { LoopName } from './loop-forms.ts';
 import { inputIn, type StoryPaths } from './own-paths.ts';
 import { type Path, problemAt } from './place.ts';
@@ -111,7 +112,7 @@ const problemsOfAgents = ({ file, agents, directory }: Whole): readonly FileProb
       const place = [...above, 'script', index];
       return problem === undefined ? [] : [problemAt(file.valueAt(place), place, { problem })];
     });
-    if ('model' in description) return [];
+    if ('model' in description) return problemsOfUrl(file, [...above, 'baseUrl']);
     try {
       agentsOf({ [name]: description }, { directory });
       return wrongLines;
@@ -119,3 +120,9 @@ const problemsOfAgents = ({ file, agents, directory }: Whole): readonly FileProb
       return problemsOfError(error, file, above);
     }
   });
+
+const problemsOfUrl = (file: FileText, place: Path): readonly FileProblem[] => {
+  const url = valueAt(file.value, place);
+  if (typeof url === 'string' && URL.canParse(url)) return [];
+  return [problemAt(file.valueAt(place), place, { problem: 'it is no URL', allowed: 'https://…' })];
+};

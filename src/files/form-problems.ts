@@ -106,9 +106,12 @@ export const valueAt = (value: Json | undefined, path: Path): Json | undefined =
     return isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
   }, value);
 
+/** Where people put secrets, although a name is asked for. */
+const SECRETIVE: Path = ['env', 'passEnv', 'apiKeyEnv'];
+
 /** What may be a secret is not repeated. */
 const shownAt = (path: Path, value: Json): string => {
-  const isSecret = path[0] === 'secrets' || (path[0] === 'agents' && path[2] === 'env');
+  const isSecret = path[0] === 'secrets' || (path[0] === 'agents' && SECRETIVE.includes(path[2] ?? ''));
   return isSecret && typeof value === 'string' ? 'a text that is not shown' : shown(value);
 };
 

@@ -53,19 +53,22 @@ const memberOf = (form: JsonObject, key: string | number): Json | undefined => {
   return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 };
 
-/** The one pattern that forms have. */
+/** What the pattern of ids says. */
 export const NAME = 'letters, digits, "_", ".", ":" and "-", at most 100';
+
+const ID = '^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$';
 
 const shown = (value: Json): string => JSON.stringify(value);
 
 const describe = (form: JsonObject): string => {
-  const { const: only, enum: known, type, pattern, minItems, minLength } = form;
+  const { const: only, enum: known, type, pattern, description, minItems, minLength } = form;
   if (only !== undefined) return shown(only);
   if (Array.isArray(known)) return inWords(known.map((value: Json) => shown(value)));
   if (type === 'number' || type === 'integer') return numberInWords(form);
   if (type === 'boolean') return 'true or false';
   if (type === 'null') return 'null';
-  if (type === 'string' && pattern !== undefined) return `a name (${NAME})`;
+  if (type === 'string' && typeof pattern === 'string')
+    return pattern === ID ? `a name (${NAME})` : `a text as this says: ${JSON.stringify(description)}`;
   if (type === 'string') return textInWords(minLength);
   if (type === 'array') return minItems === undefined ? 'a list' : `a list of ${shown(minItems)} or more`;
   const keys = keysOf(form);

@@ -1,7 +1,14 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { agent, type CommandOptions, isRuntimeError, type Json, tightLoop } from '../../src/index.ts';
+import {
+  agent,
+  type CommandOptions,
+  isRuntimeError,
+  type Json,
+  tightLoop,
+  tightProgress,
+} from '../../src/index.ts';
 import { temporaryDirectory, temporaryFile } from '../store/temporary-directory.ts';
 import { askOnce } from '../support/commands.ts';
 import { open } from '../support/runtimes.ts';
@@ -217,4 +224,33 @@ it('T6: the same test that fails three times in a row ends the loop, however it 
   const { verdict, output } = await run.result();
   expect(verdict).toBe('stalled');
   expect(output?.iterations).toBe(3);
+});
+
+// Method: more tests fail, with longer names and messages, than one event could hold. The loop must go on with what it can be told.
+it('a report of thousands of failures does no harm to the loop: it is told of the first, and how many there are', async () => {
+  const program = `require('fs').readFileSync(0);
+    const test = (_, index) => '<testcase name="' + 'n'.repeat(2000) + index + '"><failure>' + 'why '.repeat(600) + '</failure></testcase>';
+    process.stdout.write('<testsuite>' + Array.from({ length: 2000 }, test).join('') + '</testsuite>', () => process.exit(1));`;
+  const runtime = await open({
+    file: temporaryFile(),
+    workflows: [tightLoop({ maxIterations: 2 })],
+    agents: {
+      developer: ({ input }) => ({
+        summary: `told of ${input.testFailures.length}, ${input.testText?.split('\n').at(-1) ?? 'no more'}`,
+      }),
+      reviewer: () => ({ passed: true, issues: [] }),
+      tester: agent.command(process.execPath, ['--eval', program], { results: 'junit' }),
+    },
+  });
+  const run = await runtime.start('tight-loop', 'Mend it', { id: 'r' });
+  await run.settled();
+  const [question] = await runtime.questions();
+  expect(question?.run).toBe('r');
+  await runtime.answer(question?.id ?? '', 'cancel', { by: 'ada' });
+  expect((await run.result()).verdict).toBe('cancelled');
+  const { passes } = await runtime.read(tightProgress, 'r');
+  expect(passes.map(({ implementation }) => implementation)).toEqual([
+    'told of 0, no more',
+    'told of 300, 1700 more failed.',
+  ]);
 });

@@ -177,6 +177,19 @@ describe('init', () => {
   });
 });
 
+describe('demo', () => {
+  it('runs all five loops, and leaves a log that other commands read', async () => {
+    const { code, stdout } = await cli.run('demo', '--json');
+    expect(code).toBe(0);
+    const loops = jsonLines(stdout);
+    expect(loops.map(({ loop }) => loop)).toEqual(['tight', 'feedback', 'refinement', 'phases', 'tree']);
+    for (const loop of loops)
+      expect(loop).toMatchObject({ verdict: 'verified', agentCalls: expect.any(Number) });
+    const shown = await cli.json(['show', 'demo-tree', '--db', '.loopwright/demo.db']);
+    expect(shown).toMatchObject({ status: 'verified' });
+  });
+});
+
 describe('the output', () => {
   it('goes to the log that was named, by --db before LOOPWRIGHT_DB before the folder', async () => {
     const env = { LOOPWRIGHT_DB: 'env.db' };

@@ -74,6 +74,7 @@ const WRONG: readonly Row[] = [
   [['graph', 'bad.yaml'], 'thight'],
   [['init', '.', 'x'], 'too many arguments'],
   [['doctor', 'x'], 'too many arguments'],
+  [['demo', 'x'], 'too many arguments'],
 ];
 
 describe('wrong use', () => {

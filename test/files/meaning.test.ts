@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { modelDescription } from '../../src/ai/index.ts';
+import { ROLE_OPTIONS } from '../../src/files/form-parts.ts';
+import { workflowSchema } from '../../src/files/json-schema.ts';
 import {
   agentsOf,
   isRuntimeError,
@@ -128,4 +131,10 @@ it('a model is made by whoever can, and without such a one the file is still rea
   });
   expect(developer).toBeDefined();
   expect(made).toEqual([['developer', { model: 'small', baseUrl: 'http://127.0.0.1:1/v1', output: 'text' }]]);
+});
+
+it('a file can say of a model what the model agent takes, and no more', () => {
+  const { $defs } = workflowSchema() as { $defs: { model: { properties: JsonObject } } };
+  const ofFiles = Object.keys($defs.model.properties).filter((name) => !ROLE_OPTIONS.includes(name));
+  expect(ofFiles.toSorted()).toEqual(Object.keys(modelDescription.shape).toSorted());
 });
