@@ -192,7 +192,7 @@ class LiveRuns {
         if ((await answerOnTerminal(runtime, question, { terminal, by, signal })) === 'gone')
           interrupt.raise();
       } catch (error) {
-        if (!isRuntimeError(error, 'RUNTIME_CLOSED')) throw error;
+        if (!isRuntimeError(error, 'RUNTIME_CLOSED')) options.warnings.warn(String(error));
       } finally {
         closed.unsubscribe();
         view.hold(false);
