@@ -21,7 +21,7 @@ export const createViews = ({ log, projections, upcast, isReadOnly, warn }: View
       events: async (query) => (await log.events(query)).map(upcast),
       scan: async (query) => (await log.scan(query)).map(upcast),
       loadView: (key) => log.loadView(key),
-      saveViews: async (views) => (isReadOnly ? undefined : log.saveViews(views)),
+      saveViews: async (views, given) => (isReadOnly ? undefined : log.saveViews(views, given)),
       dropViews: async (keys) => (isReadOnly ? undefined : log.dropViews(keys)),
       head: () => log.head(),
     },

@@ -72,7 +72,7 @@ export class CatchUp {
   /** Stores those of these partitions in which enough has changed. */
   saveDue(partitions: Iterable<Partition>): void {
     const due = [...partitions].filter(({ unsaved }) => unsaved >= SAVE_EVERY_EVENTS);
-    if (due.length > 0) void this.#saver.save(due);
+    if (due.length > 0) this.#saver.saveSoon(due);
   }
 
   /** Waits for the task that is under way, or else makes this one that task. */

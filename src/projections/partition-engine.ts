@@ -62,7 +62,7 @@ export class PartitionEngine implements ProjectionEngine {
     this.#saver = new ViewSaver(source, report);
     this.#cache = new PartitionCache(cached, (leaving) => {
       // What leaves while we close is stored with all the rest.
-      if (!this.#isClosed) void this.#saver.save(leaving);
+      if (!this.#isClosed) this.#saver.saveSoon(leaving);
     });
     this.#watching = new Watching(this.#live, report);
     this.#recent = new RecentRuns(source);

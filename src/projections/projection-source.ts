@@ -7,12 +7,20 @@ export interface ProjectionSource {
   /** Events in order of position, whose payloads may be parsed only when they are looked at. */
   scan(query: Pick<SourceQuery, 'after' | 'before' | 'limit'>): Promise<readonly RecordedEvent[]>;
   loadView(key: ViewKey): Promise<StoredView | undefined>;
-  /** Stores all of them or none: a position without its state would lose events for ever. */
-  saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void>;
+  /**
+   * Stores all of them or none: a position without its state would lose events for ever. What is given later replaces what was
+   * given before, whichever of them was waited for.
+   */
+  saveViews(views: readonly (ViewKey & StoredView)[], options?: SaveOptions): Promise<void>;
   /** Forgets them, if they are there: whoever reads one folds it from the beginning. */
   dropViews(keys: readonly ViewKey[]): Promise<void>;
   /** Where the log ends. */
   head(): Promise<{ readonly position: number }>;
+}
+
+export interface SaveOptions {
+  /** They may go along with the next commit of events, which costs less: nobody waits for them. */
+  readonly mayWait?: boolean;
 }
 
 export interface SourceQuery {

@@ -41,7 +41,7 @@ export class RecentRuns {
       // What may be stored of it is no more than what is at hand.
       loadView: async (key) => (this.#runs.has(key.partition) ? undefined : source.loadView(key)),
       scan: (query) => source.scan(query),
-      saveViews: (views) => source.saveViews(views),
+      saveViews: (views, options) => source.saveViews(views, options),
       dropViews: (keys) => source.dropViews(keys),
       head: () => source.head(),
     };

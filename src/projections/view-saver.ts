@@ -1,6 +1,6 @@
 import type { Partition } from './partition.ts';
 import type { OnFault } from './projection-fault.ts';
-import type { ProjectionSource } from './projection-source.ts';
+import type { ProjectionSource, SaveOptions } from './projection-source.ts';
 import type { Folded } from './replay.ts';
 
 /** A partition as it was when it was taken to be stored, and what to put back if that fails. */
@@ -11,13 +11,13 @@ interface Taken extends Folded {
 }
 
 /**
- * Stores partitions, one batch after the other, so that an older state never replaces a newer one. A stored view only
- * saves time: if it cannot be written, that is reported, and tried again with the next.
+ * Stores partitions, in the order in which they are given, so that an older state never replaces a newer one. A stored view
+ * only saves time: if it cannot be written, that is reported, and tried again with the next.
  */
 export class ViewSaver {
   readonly #source: ProjectionSource;
   readonly #onFault: OnFault;
-  #last: Promise<void> = Promise.resolve();
+  readonly #writing = new Set<Promise<void>>();
 
   constructor(source: ProjectionSource, onFault: OnFault) {
     this.#source = source;
@@ -25,15 +25,27 @@ export class ViewSaver {
   }
 
   /** Stores those that have changed, as they are now. Resolves when that is done or reported; never rejects. */
-  save(partitions: readonly Partition[]): Promise<void> {
-    const batch = partitions.filter(({ isDirty }) => isDirty).map(take);
-    if (batch.length > 0) this.#last = this.#last.then(() => this.#write(batch));
-    return this.#last;
+  async save(partitions: readonly Partition[]): Promise<void> {
+    await Promise.all([this.#begin(partitions, { mayWait: false }), ...this.#writing]);
   }
 
-  async #write(batch: readonly Taken[]): Promise<void> {
+  /** The same in passing: nobody waits for it. */
+  saveSoon(partitions: readonly Partition[]): void {
+    void this.#begin(partitions, { mayWait: true });
+  }
+
+  async #begin(partitions: readonly Partition[], options: SaveOptions): Promise<void> {
+    const batch = partitions.filter(({ isDirty }) => isDirty).map(take);
+    if (batch.length === 0) return;
+    const writing = this.#write(batch, options);
+    this.#writing.add(writing);
+    await writing;
+    this.#writing.delete(writing);
+  }
+
+  async #write(batch: readonly Taken[], options: SaveOptions): Promise<void> {
     try {
-      await this.#source.saveViews(batch.map(toView));
+      await this.#source.saveViews(batch.map(toView), options);
     } catch (error) {
       for (const { partition, unsaved, savedPosition } of batch) {
         partition.unsaved += unsaved;

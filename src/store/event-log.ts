@@ -74,7 +74,7 @@ export interface EventLog {
 
   /** Stored state of one partition of a projection, with the position up to which it is folded. */
   loadView(key: ViewKey): Promise<StoredView | undefined>;
-  saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void>;
+  saveViews(views: readonly (ViewKey & StoredView)[], options?: SaveOptions): Promise<void>;
   /** Forgets them, if they are there. */
   dropViews(keys: readonly ViewKey[]): Promise<void>;
 
@@ -154,6 +154,11 @@ export interface EventQuery {
   readonly limit?: number;
   /** Newest first. */
   readonly reverse?: boolean;
+}
+
+export interface SaveOptions {
+  /** They may go along with the next commit, which costs less: nobody waits for them. */
+  readonly mayWait?: boolean;
 }
 
 export interface ScanQuery {

@@ -16,9 +16,14 @@ const key = ({ projection, version, partition }: ReturnType<typeof view>) => ({
   partition,
 });
 
+const SOON = { mayWait: true };
+
 test('views go along with the next commit, the newest last', async () => {
   const log = await openSqliteLog({ file: temporaryFile() });
-  const stored = Promise.all([log.saveViews([view('a', 1)]), log.saveViews([view('a', 2), view('b', 2)])]);
+  const stored = Promise.all([
+    log.saveViews([view('a', 1)], SOON),
+    log.saveViews([view('a', 2), view('b', 2)], SOON),
+  ]);
   expect(await log.loadView(key(view('a', 1)))).toBeUndefined();
   await log.commit({ turns: [sampleTurn('t', [{ actor: 'run-1', version: 1 }])], snapshots: [] });
   expect(await log.loadView(key(view('a', 1)))).toEqual({ position: 2, state: '{"position":2}' });
@@ -26,12 +31,21 @@ test('views go along with the next commit, the newest last', async () => {
   await log.close();
 });
 
+test('whoever does not want to wait takes along what waits', async () => {
+  const log = await openSqliteLog({ file: temporaryFile() });
+  const stored = log.saveViews([view('a', 1)], SOON);
+  await log.saveViews([view('a', 2)]);
+  await stored;
+  expect(await log.loadView(key(view('a', 1)))).toEqual({ position: 2, state: '{"position":2}' });
+  await log.close();
+});
+
 test('without a commit they are stored soon, or when the log is closed', async () => {
   const file = temporaryFile();
   const log = await openSqliteLog({ file });
-  await log.saveViews([view('a', 1)]);
+  await log.saveViews([view('a', 1)], SOON);
   expect(await log.loadView(key(view('a', 1)))).toBeDefined();
-  const late = log.saveViews([view('b', 1)]);
+  const late = log.saveViews([view('b', 1)], SOON);
   await log.close();
   await late;
   const second = await openSqliteLog({ file, mode: 'read' });
@@ -41,7 +55,7 @@ test('without a commit they are stored soon, or when the log is closed', async (
 
 test('a commit that fails fails the views that went along, and the next has none of them', async () => {
   const log = await openSqliteLog({ file: temporaryFile() });
-  const stored = log.saveViews([view('a', 1)]);
+  const stored = log.saveViews([view('a', 1)], SOON);
   const wrong = sampleTurn('t', [{ actor: 'run-1', version: 7 }]);
   await Promise.all([
     expect(stored).rejects.toThrow(/version/),
@@ -54,7 +68,7 @@ test('a commit that fails fails the views that went along, and the next has none
 
 test('dropping a view that still waits to be stored leaves none', async () => {
   const log = await openSqliteLog({ file: temporaryFile() });
-  const stored = log.saveViews([view('a', 1)]);
+  const stored = log.saveViews([view('a', 1)], SOON);
   await log.dropViews([key(view('a', 1))]);
   await stored;
   expect(await log.loadView(key(view('a', 1)))).toBeUndefined();

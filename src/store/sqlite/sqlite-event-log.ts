@@ -13,6 +13,7 @@ import type {
   LoadOptions,
   OpenWork,
   RunFilter,
+  SaveOptions,
   ScanQuery,
   StoredTurn,
   StoredView,
@@ -196,9 +197,15 @@ class SqliteLog implements EventLog {
     return this.#read('loadView', () => this.#values.view(key));
   }
 
-  async saveViews(views: readonly (ViewKey & StoredView)[]): Promise<void> {
+  async saveViews(
+    views: readonly (ViewKey & StoredView)[],
+    { mayWait = false }: SaveOptions = {},
+  ): Promise<void> {
     this.#mustWrite('saveViews');
-    if (views.length > 0) await this.#views.add(views);
+    if (views.length === 0) return;
+    const stored = this.#views.add(views);
+    if (!mayWait) this.#flushViews();
+    await stored;
   }
 
   async dropViews(keys: readonly ViewKey[]): Promise<void> {

@@ -32,14 +32,14 @@ export class ViewQueue {
     return this.#count === 0;
   }
 
-  /** Resolves when they are stored. */
+  /** Resolves when they are stored, with the next commit or soon after. */
   add(views: readonly View[]): Promise<void> {
     const stored = new Promise<void>((resolve, reject) => {
       this.#waiting.push({ views, resolve, reject });
     });
     this.#count += views.length;
     if (this.#count >= WORTH_A_TRANSACTION) this.#flush();
-    else this.#timer ??= setTimeout(this.#flush, WAIT_MS).unref();
+    else this.#timer ??= setTimeout(this.#flush, WAIT_MS);
     return stored;
   }
 
