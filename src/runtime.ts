@@ -22,6 +22,7 @@ import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
 import type { EventLog } from './store/event-log.ts';
+import { againstHead } from './store/kept-head.ts';
 import { createMemoryLog } from './store/memory/memory-log.ts';
 import { openSqliteLog } from './store/sqlite/sqlite-log.ts';
 import { exportLog } from './store/transfer.ts';
@@ -223,11 +224,17 @@ const toRuntime = (assembly: Assembly): Runtime => {
     },
     ...lookBack({ parts, mustBeOpen: open, open: openParts }),
     execute: (command, options = {}) => assembly.execute(command, options),
-    verify: async () => ({ log: await log.verify(), replay: await replayLog(log, registry) }),
+    verify: ({ head } = {}) => verify(parts, head),
     backup: (file) => log.backup(file),
     export: (write) => exportLog(log, write),
     close: () => assembly.close(),
   };
+};
+
+const verify = async ({ log, registry }: Parts, kept: Parameters<typeof againstHead>[2] | undefined) => {
+  const whole = await log.verify();
+  const found = kept ? await againstHead(log, whole, kept) : whole;
+  return { log: found, replay: await replayLog(log, registry) };
 };
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {
