@@ -99,7 +99,10 @@ const ordered = (value: Json): Json => {
   return Object.fromEntries(keys.map((key) => [key, ordered(value[key] ?? null)]));
 };
 
-const withoutPassesMax = ({ passesMax: _, ...rest }: JsonObject): JsonObject => rest;
+const withoutPassesMax = (input: JsonObject): JsonObject => {
+  const { passesMax: _, ...rest } = input;
+  return rest;
+};
 
 const isObject = (value: Json): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
