@@ -24,6 +24,7 @@ export type { AuditEntry, AuditTrail, ContextChanged, DecidedBy } from './audit/
 export type { CompareOptions, Comparison, ComparisonKind } from './audit/compare.ts';
 export type { Difference, DifferentRow } from './audit/difference.ts';
 export { toMermaid, toSequenceDiagram } from './audit/mermaid.ts';
+export type { RecordedCall, RecordedWork } from './audit/recorded-calls.ts';
 export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
 export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';
 export type { Cause, Why } from './audit/why.ts';
@@ -84,7 +85,7 @@ export {
 export { readSettingsFile, type SettingsImport, type SettingsLoop } from './import/settings-file.ts';
 export { type GivenStoryFile, readStoryFiles, type StoriesImport } from './import/story-files.ts';
 export { loopsIn, workflowText } from './import/workflow-text.ts';
-export { auditOf, type LogReader, type LookingBack, replay } from './looking-back.ts';
+export { auditOf, type LogReader, type LookingBack, recordedCalls, replay } from './looking-back.ts';
 export type { AgentCallLogic, AgentCallOptions } from './machines/agent-call.ts';
 export { agentCall } from './machines/agent-call.ts';
 export type { StoriesEvent, StoriesOutput, StoryEnd } from './machines/board-machine.ts';

@@ -3,6 +3,7 @@ import type { Parts } from './assembly.ts';
 import type { AuditFilter } from './audit/audit-filter.ts';
 import { type AuditTrail, auditTrail } from './audit/audit-trail.ts';
 import { type CompareOptions, type Comparison, compareMachines } from './audit/compare.ts';
+import { recordedCalls as callsOfRun, type RecordedCall } from './audit/recorded-calls.ts';
 import { createReplay, type Replay } from './audit/replay.ts';
 import type { WhatIfOptions } from './audit/what-if-options.ts';
 import { type Why, whyOfSubject } from './audit/why.ts';
@@ -120,3 +121,18 @@ export const replay = (
     projections: [...OWN_PROJECTIONS, ...projections],
     ...(run !== undefined && { run }),
   });
+
+/** No log has a run that met another cap without saying so. */
+const NO_CAP = { deliveriesPerTurn: Number.MAX_SAFE_INTEGER, turnsPerRun: Number.MAX_SAFE_INTEGER };
+
+/**
+ * What the agents of a recorded run were asked, and what they answered, in the order of the answers. `loopwright/testing` makes
+ * agents of it.
+ *
+ * @throws {RuntimeError} UNKNOWN_RUN; REPLAY_DIVERGED or MACHINE_MISSING if the workflows are not those of the run
+ */
+export const recordedCalls = (
+  log: EventLog,
+  { run, workflows }: Pick<LogReader, 'workflows'> & { readonly run: string },
+): Promise<readonly RecordedCall[]> =>
+  callsOfRun({ log, registry: registryOf(workflows), limits: NO_CAP }, run);

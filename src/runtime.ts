@@ -22,7 +22,8 @@ import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
-import type { EventLog, VerifyOptions } from './store/event-log.ts';
+import type { EventLog, Head, VerifyOptions } from './store/event-log.ts';
+import { againstHead } from './store/kept-head.ts';
 import { createMemoryLog } from './store/memory/memory-log.ts';
 import { openSqliteLog } from './store/sqlite/sqlite-log.ts';
 import { exportLog } from './store/transfer.ts';
@@ -241,11 +242,12 @@ const toRuntime = (assembly: Assembly): Runtime => {
 
 const verifyAll = async (
   { log, registry }: Parts,
-  options: VerifyOptions,
-): ReturnType<Runtime['verify']> => ({
-  log: await log.verify(options),
-  replay: await replayLog(log, registry, options),
-});
+  { head, ...options }: VerifyOptions & { readonly head?: Pick<Head, 'turn' | 'chain'> },
+): ReturnType<Runtime['verify']> => {
+  const whole = await log.verify(options);
+  const found = head ? await againstHead(log, whole, head) : whole;
+  return { log: found, replay: await replayLog(log, registry, options) };
+};
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {
   const { bus, views, host, faults, clock, parts } = assembly;

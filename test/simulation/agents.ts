@@ -1,32 +1,11 @@
 import type { Executors } from '../../src/actors/executors.ts';
 import type { Incoming } from '../../src/actors/host.ts';
-import type { Outcome } from '../../src/actors/stimulus.ts';
-import { encodeOwn } from '../../src/events/encode-own.ts';
-import type { Json } from '../../src/events/json.ts';
 import type { ClosedCall, OpenCall, Recorded } from '../../src/events/turn.ts';
-import { AGENT_FAILURE, callKey, idempotencyKey, type Ledger } from './ledger.ts';
+import { callKey, idempotencyKey, type Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
-import { AGENT_LIMIT_MS } from './workflows.ts';
+import type { Fate, World } from './world.ts';
 
-/**
- * What an agent makes of a call. `twice` answers in two stimuli, `resent` in one that comes twice; `late` waits until
- * nobody waits for it any more, and then answers all the same.
- */
-type Fate = 'passes' | 'finds fault' | 'fails' | 'garbage' | 'silent' | 'late' | 'twice' | 'resent';
-
-/** Half of them are of use, or no schedule would get far. */
-const FATES: readonly Fate[] = [
-  'passes',
-  'passes',
-  'passes',
-  'finds fault',
-  'fails',
-  'garbage',
-  'silent',
-  'late',
-  'twice',
-  'resent',
-];
+const FLOOD = 3;
 
 interface Job {
   readonly call: Recorded<OpenCall>;
@@ -39,6 +18,7 @@ interface Job {
 }
 
 export interface AgentPorts {
+  readonly world: World;
   readonly random: Random;
   readonly ledger: Ledger;
   readonly now: () => number;
@@ -67,7 +47,7 @@ export class Agents implements Executors {
   }
 
   start(call: Recorded<OpenCall>): void {
-    const fate = this.#ports.random.pick(FATES) ?? 'passes';
+    const fate = this.#ports.random.pick(this.#ports.world.fates) ?? 'passes';
     this.#jobs.push({ call, fate, stage: 'waiting', limitMs: Number.POSITIVE_INFINITY, isWithdrawn: false });
   }
 
@@ -75,7 +55,8 @@ export class Agents implements Executors {
     const job = this.#find(callKey(actor, call, generation));
     if (!job) return;
     // Its answer may be on the way already, or it does not mind being told: then it comes late.
-    if (job.stage === 'announced' || job.fate === 'silent') this.#remove(job);
+    const hasNotBegun = job.stage === 'announced' || (job.stage === 'waiting' && job.call.announce);
+    if (hasNotBegun || job.fate === 'silent') this.#remove(job);
     else if (job.fate === 'late' || this.#ports.random.chance(0.5)) job.isWithdrawn = true;
     else this.#remove(job);
   }
@@ -130,7 +111,7 @@ export class Agents implements Executors {
 
   #run(job: Job): void {
     job.stage = 'running';
-    job.limitMs = this.#ports.now() + AGENT_LIMIT_MS;
+    job.limitMs = this.#ports.now() + this.#ports.world.limitMs;
   }
 
   #header({ actor, call, generation, openedAt: cause }: Recorded<OpenCall>) {
@@ -138,10 +119,16 @@ export class Agents implements Executors {
   }
 
   #answers({ call, fate, isWithdrawn }: Job): readonly Incoming[] {
-    const outcome = outcomeOf(call, fate === 'late' && !isWithdrawn ? 'silent' : fate);
-    const answer = (): Incoming => ({ ...this.#header(call), kind: 'answer', outcome });
+    const { world, random, ledger } = this.#ports;
+    const answer = (): Incoming => {
+      const outcome = world.outcomeOf(call, fate === 'late' && !isWithdrawn ? 'silent' : fate, random);
+      const header = this.#header(call);
+      ledger.answering(header.id, call);
+      return { ...header, kind: 'answer', outcome };
+    };
     const first = answer();
     if (fate === 'twice') return [first, answer()];
+    if (fate === 'floods') return [first, ...Array.from({ length: FLOOD }, answer)];
     return fate === 'resent' ? [first, first] : [first];
   }
 
@@ -153,22 +140,3 @@ export class Agents implements Executors {
     this.#jobs = this.#jobs.filter((other) => other !== job);
   }
 }
-
-const outcomeOf = (call: OpenCall, fate: Fate): Outcome => {
-  const key = idempotencyKey(call);
-  if (fate === 'fails') return { failure: { name: AGENT_FAILURE, message: key } };
-  if (fate === 'silent')
-    return { failure: { name: 'RuntimeError', message: 'time is up', code: 'AGENT_TIMED_OUT' } };
-  return { output: encodeOwn(outputOf(call.call, key, fate), 'output') };
-};
-
-/** What an agent says of a piece of work. Garbage lacks what the machine looks for. */
-export const outputOf = (
-  call: string,
-  key: string,
-  fate: 'garbage' | 'finds fault' | (string & {}),
-): Json => {
-  if (fate === 'garbage') return { key, quality: null, passed: null };
-  if (call === 'build') return { key, quality: { level: fate === 'finds fault' ? 0 : 1 } };
-  return { key, passed: { really: fate !== 'finds fault' } };
-};

@@ -1,16 +1,10 @@
-import type { Incoming } from '../../src/actors/host.ts';
 import type { Encoded } from '../../src/events/encode.ts';
 import { encodeOwn } from '../../src/events/encode-own.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 import type { Settled } from './shell.ts';
 import { must } from './violation.ts';
-
-/** Something that the host or a person wants of a run. The id is its own: sent again, it is the same. */
-export interface Command {
-  readonly run: string;
-  readonly incoming: Incoming;
-}
+import type { Command, Script, ScriptPorts } from './world.ts';
 
 interface Message {
   readonly type: string;
@@ -27,7 +21,7 @@ const GOOD_POINT = encodeOwn({ with: { point: 5 } }, 'POKE');
 const BAD_POINT = encodeOwn({ with: null }, 'POKE');
 
 /** What the host application and the people around it do in one schedule. It outlives crashes, and repeats itself. */
-export class HostScript {
+export class HostScript implements Script {
   readonly #random: Random;
   readonly #ledger: Ledger;
   readonly #newId: () => string;
@@ -35,7 +29,7 @@ export class HostScript {
   readonly #decisionsLeft = new Map<string, number>();
   #sent = new Set<Command>();
 
-  constructor(ports: { readonly random: Random; readonly ledger: Ledger; readonly newId: () => string }) {
+  constructor(ports: ScriptPorts) {
     this.#random = ports.random;
     this.#ledger = ports.ledger;
     this.#newId = ports.newId;

@@ -5,6 +5,7 @@ import type { Address, RecordedEvent } from '../../src/events/event.ts';
 import type { OpenCall, OpenTimer, Recorded, RecordedTurn } from '../../src/events/turn.ts';
 import { TYPE } from '../../src/events/vocabulary.ts';
 import { isSameRecord } from './same-record.ts';
+import type { SentMessages } from './sent-messages.ts';
 import { must } from './violation.ts';
 
 export const callKey = (actor: Address, call: string, generation: number): string =>
@@ -36,6 +37,9 @@ export class Ledger {
   /** How many messages each actor took, by type. */
   readonly taken = new Map<Address, Map<string, number>>();
   readonly #registry: Registry;
+  readonly #sent: SentMessages | undefined;
+  /** By the id of the stimulus: the key of the call that it answers. */
+  readonly #answering = new Map<string, string>();
   readonly #events: RecordedEvent[] = [];
   readonly #answered = new Set<string>();
   readonly #callByKey = new Map<string, string>();
@@ -43,8 +47,13 @@ export class Ledger {
   #atMs = 0;
   #published = 0;
 
-  constructor(registry: Registry) {
+  /**
+   * With `sent`, messages are held against what their senders asked for; and answers are known by their stimuli, which says
+   * what they were made for. Without, every message has a number, and every answer the key of its call.
+   */
+  constructor(registry: Registry, sent?: SentMessages) {
     this.#registry = registry;
+    this.#sent = sent;
   }
 
   get atMs(): number {
@@ -81,6 +90,11 @@ export class Ledger {
     this.effects.set(key, (this.effects.get(key) ?? 0) + 1);
   }
 
+  /** An agent answers this call, in a stimulus of this id. */
+  answering(id: string, { actor, call, generation }: OpenCall): void {
+    this.#answering.set(id, callKey(actor, call, generation));
+  }
+
   /** A process loaded or held this record: it must be what the log leads to. */
   matches(record: ActorRecord): void {
     const folded = this.actors.get(record.address);
@@ -102,6 +116,7 @@ export class Ledger {
       this.#event(event, turn);
       runs.add(event.run);
     }
+    this.#sent?.check(turn);
     for (const run of runs) this.turnsByRun.set(run, (this.turnsByRun.get(run) ?? 0) + 1);
     for (const timer of turn.openedTimers) {
       this.#openTimers.set(timerKey(timer.actor, timer.timer, timer.generation), timer);
@@ -115,7 +130,9 @@ export class Ledger {
     const name = callKey(call.actor, call.call, call.generation);
     const key = idempotencyKey(call);
     must(!this.calls.has(name), 'each call has a generation of its own', () => name);
-    must(!this.#callByKey.has(key), 'each call has an idempotency key of its own', () => key);
+    // A call that was taken back before it began is made again under its key: nobody has seen it yet.
+    const isUnseen = this.#sent !== undefined && !this.effects.has(key);
+    must(isUnseen || !this.#callByKey.has(key), 'each call has an idempotency key of its own', () => key);
     this.calls.set(name, call);
     this.#callByKey.set(key, name);
   }
@@ -131,27 +148,27 @@ export class Ledger {
       event.version,
     ]);
     if (event.kind === 'undelivered') this.#message(event);
-    else if (event.type === TYPE.callDone || event.type === TYPE.callFailed) this.#answer(event, before);
+    else if (event.type === TYPE.callDone || event.type === TYPE.callFailed)
+      this.#answer(event, before, turn);
     else if (event.type === TYPE.timerFired) this.#fired(event);
     else if (event.kind === 'message') this.#message(event);
     // It also compares the state that the row names with the one that it leads to.
+    this.#sent?.begin();
     this.actors.set(event.actor, foldEvent(this.#registry, before, event));
+    this.#sent?.end(event);
   }
 
-  #answer(event: RecordedEvent, before: ActorRecord | undefined): void {
+  #answer(event: RecordedEvent, before: ActorRecord | undefined, turn: RecordedTurn): void {
     const { call, generation } = event.data as { call: string; generation: number };
     const name = callKey(event.actor, call, generation);
     const isAwaited = before?.status === 'active' && before.waits.calls[call] === generation;
     const opened = this.calls.get(name);
     must(opened !== undefined, 'an answer is to a call', () => name);
     const key = idempotencyKey(opened);
-    const answer = answerIn(event);
-    must(answer.isExplained, 'an answer is an agent’s, or says why there is none', () => event.data);
-    must(answer.key === undefined || answer.key === key, 'an answer is its own call’s', () => [
-      name,
-      event.data,
-    ]);
-    must(answer.key === undefined || this.effects.has(key), 'an answered call had its effect', () => name);
+    if (this.#sent) {
+      must(this.#answering.get(turn.id) === name, 'an answer is its own call’s', () => [name, event.data]);
+      must(this.effects.has(key), 'an answered call had its effect', () => name);
+    } else this.#mustSayItsKey(event, { name, key });
     if (event.kind === 'late') {
       must(!isAwaited, 'an answer that is awaited counts', () => name);
       return;
@@ -159,6 +176,16 @@ export class Ledger {
     must(isAwaited, 'a late answer never moves its machine', () => name);
     must(!this.#answered.has(name), 'a call is answered at most once', () => name);
     this.#answered.add(name);
+  }
+
+  #mustSayItsKey(event: RecordedEvent, { name, key }: { readonly name: string; readonly key: string }): void {
+    const answer = answerIn(event);
+    must(answer.isExplained, 'an answer is an agent’s, or says why there is none', () => event.data);
+    must(answer.key === undefined || answer.key === key, 'an answer is its own call’s', () => [
+      name,
+      event.data,
+    ]);
+    must(answer.key === undefined || this.effects.has(key), 'an answered call had its effect', () => name);
   }
 
   #fired(event: RecordedEvent): void {

@@ -1,9 +1,9 @@
 import type { Definition, Registry } from '../../src/actors/registry.ts';
 import type { Behavior, Snapshot, Step } from '../../src/actors/xstate-adapter.ts';
-import { delivery } from '../../src/events/delivery.ts';
+import { delivery, during } from '../../src/events/delivery.ts';
 
 /** How many steps are remembered at most: then all are forgotten. */
-const STEPS_MAX = 500_000;
+const STEPS_MAX = 100_000;
 
 /**
  * The same machines, but each step of each state is computed once: they are pure, and over thousands of schedules they
@@ -28,10 +28,16 @@ export const memoized = (registry: Registry): Registry => {
 
 const memoizedBehavior = (behavior: Behavior): Behavior => {
   const initials: Memory<Step> = new Map();
-  const restored: Memory<Snapshot> = new Map();
+  let restored: Memory<Snapshot> = new Map();
   let steps = new WeakMap<Snapshot, Memory<Step>>();
   let size = 0;
 
+  const grow = (): void => {
+    size += 1;
+    if (size % STEPS_MAX > 0) return;
+    steps = new WeakMap();
+    restored = new Map();
+  };
   const stepsOf = (snapshot: Snapshot): Memory<Step> => {
     const known = steps.get(snapshot);
     if (known) return known;
@@ -44,34 +50,55 @@ const memoizedBehavior = (behavior: Behavior): Behavior => {
     initial: (input) => recall(initials, keyOf(input), () => behavior.initial(input)),
     step: (snapshot, event) =>
       recall(stepsOf(snapshot), keyOf(event), () => {
-        size += 1;
-        if (size % STEPS_MAX === 0) steps = new WeakMap();
+        grow();
         return behavior.step(snapshot, event);
       }),
-    restore: (persisted) => recall(restored, JSON.stringify(persisted), () => behavior.restore(persisted)),
+    restore: (persisted) =>
+      recall(restored, JSON.stringify(persisted), () => {
+        grow();
+        return behavior.restore(persisted);
+      }),
   };
 };
 
-/** The machines of the simulation look at their own address, and at nothing else of a delivery. */
-const keyOf = (event: unknown): string => `${delivery().self} ${JSON.stringify(event)}`;
-
-/** What was computed under each key, or thrown. */
-type Memory<Value> = Map<string, { readonly value: Value } | { readonly thrown: unknown }>;
-
-const recall = <Value>(known: Memory<Value>, key: string, compute: () => Value): Value => {
-  let remembered = known.get(key);
-  if (!remembered) {
-    remembered = attempt(compute);
-    known.set(key, remembered);
-  }
-  if ('thrown' in remembered) throw remembered.thrown;
-  return remembered.value;
+/** What a step may depend on besides the state, apart from the time: that is watched. */
+const keyOf = (event: unknown): string => {
+  const { self, from } = delivery();
+  return `${self} ${from} ${JSON.stringify(event)}`;
 };
 
-const attempt = <Value>(compute: () => Value): { readonly value: Value } | { readonly thrown: unknown } => {
+type Attempted<Value> = { readonly value: Value } | { readonly thrown: unknown };
+
+/** What was computed under each key, or thrown; a step that looked at the time has one result for each time. */
+type Memory<Value> = Map<string, Attempted<Value> | { readonly byTime: Map<number, Attempted<Value>> }>;
+
+const recall = <Value>(known: Memory<Value>, key: string, compute: () => Value): Value => {
+  const { atMs } = delivery();
+  const before = known.get(key);
+  let result = before && 'byTime' in before ? before.byTime.get(atMs) : before;
+  if (!result) {
+    const { attempted, sawTime } = attempt(compute);
+    result = attempted;
+    if (before && 'byTime' in before) before.byTime.set(atMs, result);
+    else known.set(key, sawTime ? { byTime: new Map([[atMs, result]]) } : result);
+  }
+  if ('thrown' in result) throw result.thrown;
+  return result.value;
+};
+
+const attempt = <Value>(compute: () => Value): { attempted: Attempted<Value>; sawTime: boolean } => {
+  const { atMs, ...rest } = delivery();
+  let sawTime = false;
+  const seen = {
+    ...rest,
+    get atMs() {
+      sawTime = true;
+      return atMs;
+    },
+  };
   try {
-    return { value: compute() };
+    return { attempted: { value: during(seen, compute) }, sawTime };
   } catch (thrown) {
-    return { thrown };
+    return { attempted: { thrown }, sawTime };
   }
 };

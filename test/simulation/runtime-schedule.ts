@@ -6,7 +6,7 @@ import type { Batch } from '../../src/store/event-log.ts';
 import { createMemoryLog } from '../../src/store/memory/memory-log.ts';
 import { recordTurn } from '../../src/store/record-turn.ts';
 import { GatedLog, type PendingCommit } from './gated-log.ts';
-import { type Command, HostScript } from './host-script.ts';
+import { HostScript } from './host-script.ts';
 import { checkEnd, checkOpenWork } from './invariants.ts';
 import { Ledger } from './ledger.ts';
 import { Random } from './random.ts';
@@ -15,6 +15,7 @@ import type { ScheduleReport } from './schedule.ts';
 import { must } from './violation.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { allWorkflows } from './workflows.ts';
+import type { Command } from './world.ts';
 
 const registry = createRegistry();
 registry.register(allWorkflows);

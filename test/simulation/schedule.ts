@@ -1,30 +1,15 @@
 import type { Incoming } from '../../src/actors/host.ts';
-import { createRegistry, type Registry } from '../../src/actors/registry.ts';
-import { createKernel } from '../../src/actors/turn.ts';
 import type { Batch, EventLog } from '../../src/store/event-log.ts';
 import { createMemoryLog } from '../../src/store/memory/memory-log.ts';
 import { Agents } from './agents.ts';
-import { HostScript } from './host-script.ts';
-import { checkEnd, checkMemory, checkOpenWork } from './invariants.ts';
-import { Ledger } from './ledger.ts';
-import { memoized } from './memoized-registry.ts';
+import { checkMemory, checkOpenWork } from './invariants.ts';
+import type { Ledger } from './ledger.ts';
 import { PendingTimers } from './pending-timers.ts';
+import { plainWorld } from './plain-world.ts';
 import { Random } from './random.ts';
 import { Shell, type ShellPorts, type Variant } from './shell.ts';
 import { must } from './violation.ts';
-import { workflows } from './workflows.ts';
-
-/** A registry, with a kernel that leaves runs the turns they need, and one that ends them soon. Pure: they serve all schedules. */
-const createCore = (registry: Registry) => {
-  const kernel = (turnsPerRun: number) =>
-    createKernel({ registry, limits: { deliveriesPerTurn: 100, turnsPerRun } });
-  return { registry, patient: kernel(1_000), hasty: kernel(12) };
-};
-
-const registry = createRegistry();
-registry.register(workflows);
-const computing = createCore(registry);
-const remembering = createCore(memoized(registry));
+import type { Script, World } from './world.ts';
 
 const CRASHES_MAX = 3;
 /** Faults stop within so many steps, and then everything must come to an end within so many more. */
@@ -32,6 +17,8 @@ const FAULTS_STEPS_MAX = 120;
 const QUIET_STEPS_MAX = 3_000;
 
 export interface ScheduleOptions {
+  /** What it is about; the plain world unless set. */
+  readonly world?: World;
   readonly variant?: Variant;
   /** Compute each step of each machine anew. */
   readonly isPlain?: boolean;
@@ -52,13 +39,14 @@ export const runSchedule = (seed: number, options: ScheduleOptions = {}): Promis
   new Schedule(seed, options).run();
 
 class Schedule {
+  readonly #world: World;
   readonly #random: Random;
   readonly #variant: Variant;
   readonly #trace: ScheduleOptions['trace'];
   readonly #log = createMemoryLog();
   readonly #core: Pick<ShellPorts, 'registry' | 'kernel'>;
   readonly #ledger: Ledger;
-  readonly #script: HostScript;
+  readonly #script: Script;
   readonly #marks: string[] = [];
   #nowMs = 1_000;
   #steps = 0;
@@ -68,14 +56,20 @@ class Schedule {
   #timers: PendingTimers;
   #shell: Shell;
 
-  constructor(seed: number, { variant = 'sound', isPlain = false, trace }: ScheduleOptions) {
+  constructor(seed: number, options: ScheduleOptions) {
+    const { world = plainWorld, variant = 'sound', isPlain = false, trace } = options;
+    this.#world = world;
     this.#random = new Random(seed);
-    const core = isPlain ? computing : remembering;
+    const core = isPlain ? world.plainCore : world.core;
     this.#core = { registry: core.registry, kernel: this.#random.chance(0.1) ? core.hasty : core.patient };
-    this.#ledger = new Ledger(this.#core.registry);
+    this.#ledger = world.createLedger(this.#core.registry);
     this.#variant = variant;
     this.#trace = trace;
-    this.#script = new HostScript({ random: this.#random, ledger: this.#ledger, newId: this.#newId });
+    this.#script = world.createScript({
+      random: this.#random,
+      ledger: this.#ledger,
+      newId: this.#newId,
+    });
     [this.#agents, this.#timers, this.#shell] = this.#boot();
   }
 
@@ -92,7 +86,7 @@ class Schedule {
       this.#trace?.(`${this.#steps} at ${this.#nowMs}: ${done}`);
     }
     await checkMemory(this.#ledger, this.#shell.cache, this.#log);
-    await checkEnd(this.#ledger, this.#log, { crashes: this.#crashes });
+    await this.#world.checkEnd(this.#ledger, this.#log, this.#crashes);
     return { steps: this.#steps, marks: this.#marks, ledger: this.#ledger, log: this.#log };
   }
 
@@ -105,6 +99,7 @@ class Schedule {
     const now = () => this.#nowMs;
     const timers = new PendingTimers();
     const agents: Agents = new Agents({
+      world: this.#world,
       random: this.#random,
       ledger: this.#ledger,
       now,
@@ -144,6 +139,7 @@ class Schedule {
     const recorded = await this.#log.commit(batch);
     this.#ledger.recorded(recorded);
     checkOpenWork(this.#ledger, await this.#log.openWork());
+    this.#world.checkCommit(this.#ledger);
     return recorded;
   }
 
@@ -179,7 +175,7 @@ class Schedule {
     ];
     const sum = weights.reduce((total, weight) => total + weight, 0);
     if (sum === 0) return this.#sleep();
-    if (random.chance(0.08)) return this.#pass(random.below(40));
+    if (random.chance(this.#world.passes)) return this.#pass(random.below(40));
     if (this.#shell.isBetweenCommits && random.chance(0.03)) {
       return this.#shell.letGo(random.below(8), random.chance(0.2));
     }

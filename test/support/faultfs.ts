@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSyn
 import { join, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const SOURCE = join(ROOT, 'test/faults/faultfs.c');
 /** A place that no tool of the project looks at. */
 const CACHE = join(ROOT, 'node_modules/.cache/loopwright-faults');
 
@@ -72,12 +71,18 @@ export function sharedPlan(file: string): SharedPlan {
 
 /** What to start a process with, so that the plan holds for its files with this in their paths (`$` is the end of one). */
 export function faultEnvironment(plan: string, match: string): Record<string, string> {
-  return { LD_PRELOAD: faultLibrary(), FAULTFS_PLAN: plan, FAULTFS_MATCH: match };
+  return { LD_PRELOAD: compiled('faultfs'), FAULTFS_PLAN: plan, FAULTFS_MATCH: match };
+}
+
+/** What to start a process with, so that all it does to its files with this in their paths is written down: see `readRecord`. */
+export function recordEnvironment(record: string, match: string): Record<string, string> {
+  return { LD_PRELOAD: compiled('recordfs'), RECORDFS_LOG: record, RECORDFS_MATCH: match };
 }
 
 /** The compiled library. @throws if it cannot be compiled: what it proves must not look proven. */
-function faultLibrary(): string {
-  const library = join(CACHE, `faultfs-${Math.floor(statSync(SOURCE).mtimeMs)}.so`);
+function compiled(name: 'faultfs' | 'recordfs'): string {
+  const source = join(ROOT, `test/faults/${name}.c`);
+  const library = join(CACHE, `${name}-${Math.floor(statSync(source).mtimeMs)}.so`);
   if (existsSync(library)) return library;
   mkdirSync(CACHE, { recursive: true });
   const draft = `${library}.${process.pid}`;
@@ -89,12 +94,12 @@ function faultLibrary(): string {
     '-fPIC',
     '-o',
     draft,
-    SOURCE,
+    source,
     '-ldl',
   ]);
   if (error || status !== 0) {
     throw new Error(
-      `The fault tests need a C compiler for ${SOURCE}, and "${compiler}" did not do it: ${error?.message ?? String(stderr)}. ` +
+      `The fault tests need a C compiler for ${source}, and "${compiler}" did not do it: ${error?.message ?? String(stderr)}. ` +
         'Install gcc (apt-get install gcc libc6-dev), or name another compiler in CC.',
     );
   }

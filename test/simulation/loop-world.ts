@@ -1,0 +1,210 @@
+import { createRegistry, type Registry } from '../../src/actors/registry.ts';
+import type { Outcome } from '../../src/actors/stimulus.ts';
+import { runOf } from '../../src/events/address.ts';
+import { encodeOwn } from '../../src/events/encode-own.ts';
+import { problemsOfReport } from '../../src/events/feedback.ts';
+import type { Json } from '../../src/events/json.ts';
+import type { OpenCall } from '../../src/events/turn.ts';
+import { isReservedType, WAITING_TAG } from '../../src/events/vocabulary.ts';
+import type { Workflow } from '../../src/index.ts';
+import { AGENT } from '../../src/machines/agent-machine.ts';
+import type { Attempt } from '../../src/machines/agent-work.ts';
+import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
+import type { EventLog } from '../../src/store/event-log.ts';
+import { checkOpenWork } from './invariants.ts';
+import { AGENT_FAILURE, idempotencyKey, Ledger } from './ledger.ts';
+import { LoopScript } from './loop-script.ts';
+import { memoized } from './memoized-registry.ts';
+import { createCore, TIME_IS_UP } from './plain-world.ts';
+import type { Random } from './random.ts';
+import { SentMessages, watched } from './sent-messages.ts';
+import { must } from './violation.ts';
+import type { Fate, World } from './world.ts';
+
+/** What an agent says: its output, and what it has to say beside it. */
+export interface Said {
+  readonly output: Json;
+  readonly issues?: Json;
+  readonly feedback?: Json;
+  readonly usage?: Json;
+}
+
+/** A request as those who script agents see it. */
+export interface Asked {
+  readonly agent: string;
+  readonly input: Json;
+  /** How many attempts came before it, over all requests of the agent. */
+  readonly nth: number;
+}
+
+/** A shipped loop, small enough to be simulated thousands of times. */
+export interface SimulatedLoop {
+  readonly name: string;
+  /** How many of a hundred schedules are its: those that take longer have fewer. */
+  readonly share: number;
+  readonly workflows: readonly Workflow[];
+  /** Which of them is started, and with what. */
+  readonly workflow: string;
+  readonly input: Json;
+  /** What an agent says that does its work. */
+  readonly good: (asked: Asked) => Said;
+  /** What it may say as well: faults, feedback, work that leads nowhere. */
+  readonly others: (asked: Asked) => readonly Said[];
+  /** What a host may send to the run at any time, besides pauses. */
+  readonly messages?: readonly { readonly type: string; readonly [key: string]: Json }[];
+  /** Whether it can be paused. */
+  readonly pauses?: boolean;
+  /** The most calls before it ends or asks, as the explorer says: a test compares. */
+  readonly callsMax?: number;
+}
+
+/** What nobody asked for. */
+const GARBAGE: readonly Said[] = [
+  { output: null },
+  { output: 7 },
+  { output: '' },
+  { output: [] },
+  { output: {} },
+  { output: { passed: 'yes', issues: 'many' } },
+  { output: { passed: false, issues: [null, 3, { severity: [], description: { a: 1 } }] } },
+  { output: { option: {}, value: [[]], decision: 9, assessment: '__proto__' } },
+  { output: { plan: { nodes: 3, add: 'x' } } },
+  { output: null, issues: 'none', feedback: 'no' },
+  { output: null, feedback: [{ from_node: 7 }, { targets: 3 }, null] },
+  { output: { done: 'perhaps' }, issues: [{}] },
+];
+
+const inputOf = ({ machine, input }: OpenCall): Json => {
+  const given = JSON.parse(input) as Json;
+  return machine === AGENT ? (given as unknown as Attempt).work.input : given; // It makes nothing but attempts.
+};
+
+/** What the shell makes of what an agent said: what cannot be a report is refused at the door. */
+const admitted = ({ machine }: OpenCall, said: Said): Outcome => {
+  if (machine !== AGENT) return { output: encodeOwn(said.output, 'output') };
+  const problems = problemsOfReport(said.feedback);
+  const envelope = problems.length > 0 ? { output: null, refused: problems.join('; ') } : said;
+  return { output: encodeOwn(envelope, 'output') };
+};
+
+const outcomeIn =
+  ({ good, others }: SimulatedLoop): World['outcomeOf'] =>
+  (call, fate, random) => {
+    if (fate === 'fails') return { failure: { name: AGENT_FAILURE, message: idempotencyKey(call) } };
+    if (fate === 'silent') return TIME_IS_UP;
+    const asked = { agent: call.agent, input: inputOf(call), nth: call.generation };
+    // What the runtime does by itself may fail, but is never garbage.
+    const isOwn = isReservedType(call.agent);
+    return admitted(call, saidBy(fate, { good: () => good(asked), others: others(asked), random, isOwn }));
+  };
+
+const saidBy = (
+  fate: Fate,
+  its: { good: () => Said; others: readonly Said[]; random: Random; isOwn: boolean },
+): Said => {
+  const { good, others, random, isOwn } = its;
+  if (fate === 'garbage' && !isOwn) return random.pick(GARBAGE) ?? good();
+  return (fate === 'finds fault' || fate === 'garbage' ? random.pick(others) : undefined) ?? good();
+};
+
+/** Whether somebody can and must go on with this run: one who is asked, or who has paused it. */
+const waitsForPerson = (ledger: Ledger, run: string): boolean => {
+  for (const { address, status, snapshot } of ledger.actors.values()) {
+    if (status !== 'active' || snapshot === null || runOf(address) !== run) continue;
+    const { pauseReasons = [] } = snapshot.context as { pauseReasons?: readonly string[] };
+    if (snapshot.hasTag(WAITING_TAG) || (address === run && pauseReasons.length > 0)) return true;
+  }
+  return false;
+};
+
+const checkQuiet = async (ledger: Ledger, log: EventLog): Promise<void> => {
+  checkOpenWork(ledger, await log.openWork());
+  for (const [address, { status, snapshot, parent }] of ledger.actors) {
+    if (parent !== null) continue;
+    const run = await log.run(address);
+    must(
+      (run?.verdict === null) === (status === 'active'),
+      'a run has a verdict once its root has ended',
+      () => run,
+    );
+    must(run?.turns === ledger.turnsByRun.get(address), 'the turns of a run are counted', () => run);
+    must(
+      status !== 'active' || waitsForPerson(ledger, address),
+      'every run ends or waits for a person',
+      () => [address, snapshot?.value, openedIn(ledger, address)],
+    );
+  }
+};
+
+const openedIn = (ledger: Ledger, run: string): readonly unknown[] =>
+  [...ledger.actors.values()]
+    .filter(({ address, status }) => status === 'active' && runOf(address) === run)
+    .map(({ address, snapshot, waits }) => [address, snapshot?.value, waits]);
+
+/** The calls of agents are bounded, as long as nobody outside lets a run have more. A call that is made again is the same one. */
+const checkBound = (ledger: Ledger, callsMax: number): void => {
+  const calls = new Map<string, Set<string>>();
+  for (const call of ledger.calls.values()) {
+    if (isReservedType(call.agent)) continue;
+    calls.set(call.run, (calls.get(call.run) ?? new Set()).add(idempotencyKey(call)));
+  }
+  for (const [run, { size }] of calls)
+    must(size <= callsMax || isUrged(ledger, run), 'calls stay within the bound of the loop', () => [
+      run,
+      size,
+      callsMax,
+    ]);
+};
+
+/** Whether it took a message from outside, other than that it should wait or go on. */
+const isUrged = (ledger: Ledger, run: string): boolean =>
+  [...ledger.turns.values()].some(({ origin, events: [first] }) => {
+    if (origin !== 'host' || first?.run !== run || first.kind !== 'message') return false;
+    return first.type !== 'run.pause' && first.type !== 'run.resume';
+  });
+
+const registryOf = ({ workflows }: SimulatedLoop): Registry => {
+  const registry = createRegistry();
+  registry.register(OWN_ACTORS);
+  registry.register(workflows);
+  return registry;
+};
+
+/** A world in which one shipped loop is run by agents as hostile as they come. */
+export const createLoopWorld = (loop: SimulatedLoop): World => {
+  const registry = registryOf(loop);
+  const remembering = memoized(registry);
+  const seen = new Map([registry, remembering].map((each) => [each, watched(each)]));
+  const { callsMax = Number.POSITIVE_INFINITY } = loop;
+  return {
+    core: createCore(remembering),
+    plainCore: createCore(registry),
+    fates: [
+      'passes',
+      'passes',
+      'passes',
+      'passes',
+      'finds fault',
+      'finds fault',
+      'finds fault',
+      'fails',
+      'garbage',
+      'silent',
+      'late',
+      'twice',
+      'resent',
+      'floods',
+    ],
+    // Rarely: where time is the same, steps that look at it are remembered.
+    passes: 0.02,
+    limitMs: 5_000,
+    createLedger: (known) => {
+      const watching = seen.get(known) ?? watched(known);
+      return new Ledger(watching.registry, new SentMessages(watching));
+    },
+    createScript: (ports) => new LoopScript(loop, ports),
+    outcomeOf: outcomeIn(loop),
+    checkCommit: (ledger) => checkBound(ledger, callsMax),
+    checkEnd: (ledger, log) => checkQuiet(ledger, log),
+  };
+};
