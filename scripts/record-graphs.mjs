@@ -1,4 +1,4 @@
-// Writes test/graph/expected.json anew, after a machine has changed on purpose: node scripts/record-graphs.mjs
+// Writes test/graph/expected.json anew, after a machine has changed on purpose: node scripts/record-graphs.mjs [<part of the names of scenes>]
 
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';

@@ -11,12 +11,13 @@ export interface Report {
   readonly rests: Readonly<Record<string, number>>;
   /** How many of the machine's transitions are taken. */
   readonly transitions: number;
+  readonly facts: string;
   readonly contexts: string;
 }
 
 export const nameOf = ({ machine, about }: Scene): string => `${machine}: ${about}`;
 
-export const reportOn = ({ rests, taken, contexts, ...walked }: Walked): Report => ({
+export const reportOn = ({ rests, taken, contexts, facts, ...walked }: Walked): Report => ({
   moments: walked.moments,
   edges: walked.edges,
   moves: walked.moves,
@@ -24,6 +25,7 @@ export const reportOn = ({ rests, taken, contexts, ...walked }: Walked): Report 
   deadLetters: walked.deadLetters,
   rests: Object.fromEntries(Object.entries(rests).sort(([one], [other]) => (one < other ? -1 : 1))),
   transitions: taken.transitions.size,
+  facts,
   contexts,
 });
 

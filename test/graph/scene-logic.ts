@@ -42,20 +42,22 @@ export interface SceneLogic {
   /** What was entered and taken so far of the machine that the scene is about. */
   readonly taken: Marks;
   readonly all: Marks;
-  /** Rows that all turns together would have written, and those among them that nobody took. */
-  readonly written: { rows: number; deadLetters: number };
+  /** Rows that all turns together would have written, those among them that nobody took, and what facts there were. */
+  readonly written: { rows: number; deadLetters: number; readonly facts: Set<string> };
 }
 
 export const sceneLogic = (scene: Scene): SceneLogic => {
   const { registry, taken, all } = register(scene);
   const kernel = createKernel({ registry, limits: LIMITS });
-  const written = { rows: 0, deadLetters: 0 };
+  const written = { rows: 0, deadLetters: 0, facts: new Set<string>() };
   const turn = ({ system, nowMs }: Moment, stimulus: Stimulus): Moment => {
     const result = kernel.turn(system, { ...stimulus, atMs: nowMs });
     if (result.kind !== 'turn') return { system, nowMs };
     const { events } = result.turn;
     written.rows += events.length;
     written.deadLetters += events.filter(({ kind }) => kind === 'undelivered').length;
+    for (const { kind, type, dataJson } of events)
+      if (kind === 'fact') written.facts.add(`${type} ${dataJson}`);
     return { system: system.after(result), nowMs };
   };
   const settle = (moment: Moment): Moment => {

@@ -5,6 +5,7 @@ import { type Answer, type Deed, type Look, type Message, RUN, type Scene } from
 
 export const ONE_TRY = { attempts: 1, backoffMs: 1_000 };
 
+export const TWO_TRIES = { attempts: 2, backoffMs: 1_000 };
 export const FAILS: Deed = { name: 'fails', fails: true };
 
 /** What a loop's own guards see of it, and what decides what a person may still say. */

@@ -14,6 +14,7 @@ import {
   run,
   secondPause,
   stepsPending,
+  TWO_TRIES,
 } from './scene-parts.ts';
 
 const PHASES = [{ id: 'plan' }, { id: 'review', kind: 'review', needs: ['plan'], passes: 1 }] as const;
@@ -90,6 +91,31 @@ export const PHASE_SCENES: readonly Scene[] = [
       deeds: (agent) => [...phaseDeeds(agent).slice(0, 2), ...(agent === 'review' ? [FAILS] : [])],
       messages: (actors) => [...pauses(actors), ...secondPause(actors), ...reclassifies(actors)],
     },
+  ),
+  phase(
+    'results that do not fit their shape',
+    {
+      phases: [{ ...PHASES[0], output: 'shape', passes: 2 }, PHASES[1]],
+      functions: { shape: (value: Json) => (value === 'one' ? [] : ['it is not one']) },
+    },
+    { deeds: (agent) => phaseDeeds(agent).slice(0, 2) },
+  ),
+  phase('few calls, each tried twice', {
+    roles: { plan: TWO_TRIES, review: TWO_TRIES },
+    limits: { passes: 1, calls: 2 },
+  }),
+  phase(
+    'few calls, and a person',
+    { limits: { passes: 2, calls: 3 } },
+    { deeds: (agent) => phaseDeeds(agent).slice(0, 2) },
+  ),
+  phase(
+    'what goes back again and again',
+    {
+      phases: [PHASES[0], { ...PHASES[1], passes: 5 }],
+      limits: { passes: 4, rounds: null, oscillations: 2 },
+    },
+    { deeds: (agent) => phaseDeeds(agent).slice(0, 2) },
   ),
   phase('at a limit it ends', { onLimit: 'stop', limits: { passes: 3, calls: 5 } }),
   phase(

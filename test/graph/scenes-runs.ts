@@ -13,6 +13,7 @@ import {
   rejections,
   run,
   stepsPending,
+  TWO_TRIES,
 } from './scene-parts.ts';
 
 const DRAFT = [
@@ -35,12 +36,12 @@ const reruns = (actors: readonly Look[]): readonly Message[] => {
       ];
 };
 
-const forgedLoop: readonly Message[] = [
+const forgedLoop = (actors: readonly Look[]): readonly Message[] => [
   { to: RUN, message: { type: 'loop.over', isCancel: true, reason: 'r', met: null } },
   { to: RUN, message: { type: 'loop.over', isCancel: false, reason: 'r', met: null } },
   { to: RUN, message: { type: 'loop.resolved', resolution: null } },
   { to: RUN, message: { type: 'loop.waits', waits: true } },
-  { to: RUN, message: { type: 'context.values', request: 'r', role: 'w', values: {} } },
+  { to: RUN, message: { type: 'context.values', request: stepsPending(actors), role: 'writer', values: {} } },
   { to: RUN, message: { type: 'feedback.trigger', source: 7 } },
   { to: RUN, message: { type: 'run.ended', output: null } },
   { to: RUN, message: { type: 'run.waits', waits: true } },
@@ -59,10 +60,16 @@ const RUNS: readonly Scene[] = [
   }),
   run({
     about: 'steps that are run again by hand, and messages that nobody may send',
-    root: draft({ steps: [{ ...DRAFT[0], reads: ['a.b'] }, DRAFT[1]], limits: { passes: 1, feedbacks: 2 } }),
+    root: draft({ steps: [{ ...DRAFT[0], reads: ['a.b'] }, DRAFT[1]], limits: { passes: 1, feedbacks: 1 } }),
     agents: ['writer', 'critic'],
     deeds: (agent) => (agent === 'writer' ? MAKES.slice(0, 1) : REVIEWS.slice(0, 2)),
-    messages: (actors) => [...reruns(actors), ...forgedLoop],
+    messages: (actors) => [...reruns(actors), ...forgedLoop(actors)],
+  }),
+  run({
+    about: 'few calls, each tried twice',
+    root: draft({ limits: { passes: 1, calls: 2 }, roles: { writer: TWO_TRIES, critic: TWO_TRIES } }),
+    agents: ['writer', 'critic'],
+    deeds: (agent) => (agent === 'writer' ? [MAKES[0] as Deed, FAILS] : REVIEWS),
   }),
   run({
     about: 'paused',

@@ -7,7 +7,7 @@ import { reduceBoard, reduceStory } from '../../src/proofs/reduce-stories.ts';
 import { LOOKS, WRITES } from '../../src/proofs/story-outcomes.ts';
 import type { Deed, Look, Message, Scene } from './scene.ts';
 import { RUN } from './scene.ts';
-import { bounded, contextAt, FAILS, ONE_TRY, pauses } from './scene-parts.ts';
+import { bounded, contextAt, FAILS, forgedReplies, ONE_TRY, pauses, TWO_TRIES } from './scene-parts.ts';
 
 const ROLES = ['research', 'plan', 'implement', 'create-pr', 'review'];
 
@@ -99,6 +99,19 @@ const resets = (actors: readonly Look[]): readonly Message[] => {
   ];
 };
 
+/** What only the board, or an agent, may say to a story. */
+const forgedToStory = (actors: readonly Look[]): readonly Message[] => {
+  const story = storyAt(actors);
+  if (!story) return [];
+  const [request = 'none'] = Object.values(story.pending);
+  const to = `${RUN}/story:a`;
+  return [
+    ...forgedReplies(request).map(({ message }) => ({ to, message })),
+    { to, message: { type: 'story.act', action: 'research' } },
+    { to, message: { type: 'story.reset', max: 1, note: 7 } },
+  ];
+};
+
 const forgedCard = (actors: readonly Look[]): readonly Message[] => {
   const { cards } = contextAt<BoardState>(actors);
   const [card] = Object.values(cards);
@@ -106,6 +119,9 @@ const forgedCard = (actors: readonly Look[]): readonly Message[] => {
     ? [{ to: RUN, message: { type: 'story.card', card: { ...card, stage: 'ended' } as unknown as Json } }]
     : [];
 };
+
+const nextOf = (actors: readonly Look[]): readonly Message[] =>
+  contextAt<BoardState>(actors).wanted.length < 1 ? [{ to: RUN, message: { type: 'stories.next' } }] : [];
 
 const manual = (actors: readonly Look[]): readonly Message[] => {
   const { wanted, mode } = contextAt<BoardState>(actors);
@@ -137,7 +153,31 @@ const fileDeeds = (agent: string): readonly Deed[] => {
 export const STORY_SCENES: readonly Scene[] = [
   stories({ machine: STORY, about: 'a story that is refined, and a person at the limit' }),
   stories({ machine: STORY, about: 'a count that is set back', deeds: works, messages: resets }),
-  stories({ machine: STORY, about: 'paused', deeds: oneWorks, messages: pauses }),
+  stories({
+    machine: STORY,
+    about: 'paused',
+    deeds: oneWorks,
+    messages: (actors) => [
+      ...pauses(actors),
+      { to: `${RUN}/story:a`, message: { type: 'run.pause', reason: 7 } },
+      { to: `${RUN}/story:a`, message: { type: 'run.resume', reason: 'unknown' } },
+    ],
+  }),
+  stories({
+    machine: STORY,
+    about: 'by hand, and messages that nobody may send',
+    options: { mode: 'manual' },
+    deeds: works,
+    messages: (actors) => [...forgedToStory(actors), ...nextOf(actors), ...resets(actors)],
+  }),
+  stories({
+    machine: STORY,
+    about: 'few calls, each tried twice',
+    options: {
+      limits: { calls: 5, reviewRetries: 1 },
+      roles: Object.fromEntries(ROLES.filter((role) => role !== 'review').map((role) => [role, TWO_TRIES])),
+    },
+  }),
   stories({
     machine: STORY,
     about: 'few calls, and then it ends',

@@ -74,6 +74,12 @@ export const TALK_SCENES: readonly Scene[] = [
   talk('feedback at a limit: it ends', ['own'], { onLimit: 'stop' }),
   talk('feedback that waits for nothing', ['missing_requirement'], {}, { severity: 'low' }),
   talk('feedback that waits for nothing, of a type of its own', ['own'], {}, { severity: 'low' }),
+  ...(['ask', 'stop'] as const).map((onLimit) =>
+    talk(`feedback with few calls; at a limit: ${onLimit}`, ['missing_requirement'], {
+      limits: { rounds: 1, calls: 3 },
+      onLimit,
+    }),
+  ),
   talk(
     'feedback to a person',
     ['missing_requirement'],

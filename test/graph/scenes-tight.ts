@@ -14,6 +14,7 @@ import {
   REVIEWS,
   reductions,
   rejections,
+  TWO_TRIES,
 } from './scene-parts.ts';
 
 const repeat = (about: string, options: Parameters<typeof repeatLoop>[1]): Scene => ({
@@ -48,6 +49,7 @@ interface Tight {
   readonly options: Parameters<typeof tightLoop>[0];
   readonly developer?: readonly Deed[];
   readonly checks?: readonly Deed[];
+  readonly role?: typeof ONE_TRY;
   readonly messages?: (actors: readonly Look[]) => readonly Message[];
 }
 
@@ -63,6 +65,7 @@ const tight = ({
   about,
   options,
   developer = [IMPLEMENTS, FAILS],
+  role = ONE_TRY,
   checks = REVIEWS,
   messages,
 }: Tight): Scene => ({
@@ -71,7 +74,7 @@ const tight = ({
   root: tightLoop({
     name: 'tight',
     ...options,
-    roles: { developer: ONE_TRY, reviewer: ONE_TRY, tester: ONE_TRY },
+    roles: { developer: role, reviewer: role, tester: role },
   }) as Workflow,
   input: null,
   agents: ['developer', 'reviewer', 'tester'],
@@ -118,6 +121,11 @@ const TIGHT: readonly Scene[] = [
     }),
   ),
   tight({
+    about: 'a few calls, each tried twice',
+    options: { maxIterations: 1, limits: { calls: 3 } },
+    role: TWO_TRIES,
+  }),
+  tight({
     about: 'in time, or nobody answers',
     options: {
       maxIterations: 1,
@@ -139,6 +147,13 @@ export const TIGHT_SCENES: readonly Scene[] = [
     maxRepeats: 3,
     limits: { costUsd: 2 },
     onLimit: 'stop',
+  }),
+  repeat('few calls, each tried twice', {
+    agent: 'w',
+    maxRepeats: 2,
+    limits: { calls: 1 },
+    onLimit: 'stop',
+    role: TWO_TRIES,
   }),
   ...TIGHT,
 ];

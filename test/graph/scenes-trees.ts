@@ -1,4 +1,4 @@
-import { type Json, treeRun } from '../../src/index.ts';
+import { type Json, type JsonObject, treeRun } from '../../src/index.ts';
 import { COORDINATOR } from '../../src/machines/coordinator-machine.ts';
 import type { CoordinatorState } from '../../src/machines/coordinator-state.ts';
 import { fixLimits } from '../../src/machines/limits.ts';
@@ -16,6 +16,7 @@ import {
   pauses,
   rootOf,
   secondPause,
+  TWO_TRIES,
 } from './scene-parts.ts';
 import { said, shouted, stage } from './stage.ts';
 
@@ -44,11 +45,12 @@ interface Tree {
   readonly deeds: (agent: string) => readonly Deed[];
   readonly messages?: Scene['messages'];
   readonly answers?: Scene['answers'];
+  readonly given?: readonly Json[];
 }
 
 const PAIR = [{ id: 'n0' }, { id: 'n1', parent: 'n0' }] as const;
 
-const tree = ({ about, options, deeds, messages, answers = treeDecisions }: Tree): Scene => ({
+const tree = ({ about, options, deeds, messages, answers = treeDecisions, given }: Tree): Scene => ({
   machine: 'tree',
   about,
   root: treeRun('tree', {
@@ -56,7 +58,7 @@ const tree = ({ about, options, deeds, messages, answers = treeDecisions }: Tree
     roles: { n0: ONE_TRY, n1: ONE_TRY },
     ...options,
   }),
-  input: { task: null },
+  input: { task: null, ...(given && { feedback: given }) },
   agents: ['n0', 'n1'],
   deeds,
   answers,
@@ -106,6 +108,15 @@ const twoPauses = (actors: readonly Look[]): readonly Message[] => [
   ...secondPause(actors),
 ];
 
+const EARLIER: Json = {
+  ...(item('n1', 'n0') as JsonObject),
+  type: 'FEEDBACK',
+  feedback_id: 'FB-001',
+  timestamp: '2026-01-01T00:00:00.000Z',
+  status: 'queued',
+  round: 1,
+};
+
 const TREES: readonly Scene[] = [
   tree({
     about: 'feedback, and a person at its limit',
@@ -120,6 +131,11 @@ const TREES: readonly Scene[] = [
       ...pairDeeds(agent),
       { name: 'talks nonsense', beside: { feedback: [{ from_node: 7 }] } },
     ],
+  }),
+  tree({
+    about: 'few calls, each tried twice',
+    options: { roles: { n0: TWO_TRIES, n1: TWO_TRIES }, limits: { calls: 2 } },
+    deeds: (agent) => (agent === 'n0' ? [makes('one'), FAILS] : [makes('leaf'), FAILS]),
   }),
   tree({
     about: 'paused for two reasons',
@@ -175,6 +191,33 @@ const TREES: readonly Scene[] = [
             reports('n1', 'n0', 'DEPENDENCY_MISSING'),
             reports('n1', 'n0', 'ARCHITECTURE_ISSUE'),
           ],
+  }),
+  tree({
+    about: 'a planner that may not change its plan, unless a person lets it',
+    options: {
+      nodes: [
+        { id: 'n0', plans: true },
+        { id: 'n1', parent: 'n0' },
+      ],
+      limits: { replans: 0, pairRounds: 1, feedbacks: 1 },
+    },
+    deeds: (agent) =>
+      agent === 'n0'
+        ? [makes('one'), { name: 'adds', output: { made: 1, plan: { add: [{ id: 'n2', agent: 'n1' }] } } }]
+        : [makes('leaf'), reports('n1', 'n0', 'ARCHITECTURE_ISSUE')],
+  }),
+  tree({
+    about: 'feedback of an earlier run, and a node that asks for it',
+    options: {
+      nodes: [
+        { id: 'n0' },
+        { id: 'if', parent: 'n0', condition: { pending: ['n1'], otherwise: ['n2'] } },
+        { id: 'n1', parent: 'if' },
+        { id: 'n2', parent: 'if', agent: 'n1' },
+      ],
+    },
+    given: [EARLIER],
+    deeds: (agent) => (agent === 'n0' ? [makes('one')] : [makes('leaf')]),
   }),
   tree({
     about: 'a loop that repeats, fails or is done',

@@ -71,7 +71,6 @@ export const UNCOVERED: Readonly<Record<string, Readonly<Record<string, string>>
     'coordinator.coordinating: fix.ended [1]': 'as for fix.verifying',
   },
   'lw.story': {
-    'story.idle: story.reset': 'in these scenes the board lets a story go on in the turn in which it is idle',
     'story.reworking: rework failed': 'a rework is computed when it starts, and does not fail',
     'story.reworked: always [1]': 'a story at its limit is not sent to be reworked',
     'story.asking: story.reset [1]':

@@ -26,8 +26,10 @@ export interface Walked {
   readonly deadLetters: number;
   /** In how many moments an actor of the machine is in each state. */
   readonly rests: Readonly<Record<string, number>>;
-  /** A fingerprint of all states and contexts of all actors that were met. */
+  /** A fingerprint of all states and contexts of all actors that were met, and of what runs gave at their ends. */
   readonly contexts: string;
+  /** The same of all facts that would have been written. */
+  readonly facts: string;
   readonly taken: Marks;
   readonly all: Marks;
   readonly ways: () => readonly Way[];
@@ -68,20 +70,25 @@ export const walk = (scene: Scene): Walked => {
     moves += targets.filter((target) => logic.keyOf(target.state) !== key).length;
     for (const value of statesIn(scene, state)) rests[value] = (rests[value] ?? 0) + 1;
     for (const actor of state.system.actors.values()) contexts.add(fingerprintOf(actor));
+    for (const { result } of state.system.runs.values()) contexts.add(result ?? '');
   }
   return {
     scene,
     moments: Object.keys(map).length,
     edges,
     moves,
-    ...logic.written,
+    rows: logic.written.rows,
+    deadLetters: logic.written.deadLetters,
+    facts: digestOf(logic.written.facts),
     rests,
-    contexts: hashText([...contexts].sort().join()).slice(0, 12),
+    contexts: digestOf(contexts),
     taken: logic.taken,
     all: logic.all,
     ways: () => shortestWays(scene, logic, map),
   };
 };
+
+const digestOf = (texts: ReadonlySet<string>): string => hashText([...texts].sort().join()).slice(0, 12);
 
 const fingerprintOf = ({ address, snapshot }: ActorRecord): string =>
   // What a machine keeps is what the log can hold.
