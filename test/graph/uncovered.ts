@@ -1,11 +1,9 @@
 /** The way is there for a fault of the package itself. */
 const QUESTION_FAILS = 'nothing that a person says makes a question fail';
 const NOTHING_OPEN = 'a person is asked only when no request is open';
-const NO_LOOP =
-  'needs a feedback loop that goes on while a limit of the run asks: test/feedback/hard-cases.test.ts has them';
-const TWO_LOOPS = 'needs two feedback loops at once: test/feedback/hard-cases.test.ts has them';
-const BESIDE =
-  'needs a step beside the one whose feedback is escalated: test/feedback/hard-cases.test.ts has them';
+const NO_LOOP = 'needs a feedback loop that goes on while a limit of the run asks: no scene has that';
+const TWO_LOOPS = 'needs two feedback loops at once: no scene has them, since states would multiply';
+const BESIDE = 'needs a step beside the one whose feedback is escalated: no scene has that';
 
 /** Transitions and states that no scene takes, by machine, each with the reason. A test holds that it is just these. */
 export const UNCOVERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -18,8 +16,7 @@ export const UNCOVERED: Readonly<Record<string, Readonly<Record<string, string>>
     'run: loop.report': TWO_LOOPS,
     'run.paused: loop.report': TWO_LOOPS,
     'run.paused: loop.retry': 'as for the run itself',
-    'run.paused: loop.waits':
-      'needs a person beside agents that decide: test/feedback/hard-cases.test.ts has them',
+    'run.paused: loop.waits': 'needs a person beside agents that decide: no scene has that',
     'run.paused: step.rerun': 'as in the run itself, where it is taken',
     'run.escalated: agent.failed': BESIDE,
     'run.escalated: run.ended': BESIDE,
@@ -51,7 +48,7 @@ export const UNCOVERED: Readonly<Record<string, Readonly<Record<string, string>>
   phases: { 'phases.asking: question failed': QUESTION_FAILS },
   'lw.feedback': { 'feedback.escalating.asking: question failed': QUESTION_FAILS },
   tree: {
-    'tree.stuck': 'never so unless a rule is wrong: the proofs of trees hold that',
+    'tree.stuck': 'never so unless a rule is wrong: test/proofs/tree.test.ts holds that',
     'tree.stuck: always': 'as for the state',
     'tree.working: always [7]': 'as for the state "stuck"',
     'tree.stalled': 'of a run that is stuck, or of feedback that has no limit against it',
@@ -74,7 +71,7 @@ export const UNCOVERED: Readonly<Record<string, Readonly<Record<string, string>>
     'story.reworking: rework failed': 'a rework is computed when it starts, and does not fail',
     'story.reworked: always [1]': 'a story at its limit is not sent to be reworked',
     'story.asking: story.reset [1]':
-      'needs a question about something else than the limit: test/acceptance/story-limits.test.ts has it',
+      'needs a question about something else than the limit while the count is set back: no scene has that',
     'story.asking: question failed': QUESTION_FAILS,
   },
 };
