@@ -10,6 +10,7 @@ const LONG = [
   'acceptance/story-limits',
   'simulation/runtime-simulation',
   'faults/io-errors',
+  'graph/machines',
   'proofs/tree',
   'phases/proofs',
   'acceptance/agents',
