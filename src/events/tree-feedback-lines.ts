@@ -173,7 +173,7 @@ export const causesOf = (
   const chain: FeedbackRow[] = [];
   for (let cause = known.get(row.caused_by ?? ''); cause; cause = known.get(cause.caused_by ?? ''))
     chain.push(cause);
-  return chain.reverse();
+  return chain.toReversed();
 };
 
 /** The nodes from its target along its causes back to its source. */

@@ -53,7 +53,10 @@ export class ViewQueue {
     return {
       views: taken.flatMap(({ views }) => views),
       settled: (error) => {
-        for (const { resolve, reject } of taken) error === undefined ? resolve() : reject(error);
+        for (const { resolve, reject } of taken) {
+          if (error === undefined) resolve();
+          else reject(error);
+        }
       },
     };
   }
