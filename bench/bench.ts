@@ -4,11 +4,12 @@
  */
 import { parseArgs } from 'node:util';
 import { measureLatency } from './latency.ts';
+import { measureProof } from './proof.ts';
 import { measureRebuild } from './rebuild.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureThroughput } from './throughput.ts';
 
-const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild'] as const;
+const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild', 'proof'] as const;
 
 const options = () => {
   try {
@@ -34,7 +35,7 @@ const options = () => {
 
 const { json, quick, only, help } = options();
 if (help) {
-  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery|rebuild]');
+  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery|rebuild|proof]');
   process.exit(0);
 }
 
@@ -87,6 +88,13 @@ if (wants('rebuild')) {
   results.rebuild = rebuild;
   say(
     `rebuild     ${whole(rebuild.events_per_s)} events/s (${whole(rebuild.events_per_cpu_s).trim()} by its own time), ${rebuild.partitions.toLocaleString('en-US')} views of ${rebuild.events.toLocaleString('en-US')} events`,
+  );
+}
+if (wants('proof')) {
+  const proof = await measureProof({ times: quick ? 5 : 15, nodesMax: quick ? 3 : 4, tell: say });
+  results.proof = proof;
+  say(
+    `proof       ${whole(proof.states_per_s)} states/s (${whole(proof.states_per_cpu_s).trim()} by its own time), ${proof.loops.length} loops in ${proof.all_loops_s.toFixed(1)} s`,
   );
 }
 if (json) console.log(JSON.stringify(results));

@@ -21,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   audit: [...INNER, 'actors', 'rxjs', 'uuid', 'xstate', 'node:fs'],
   runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
   index: [...INNER, 'actors', 'audit', 'proofs', 'runtime'],
-  testing: ['index', 'store', 'fast-check', 'node:*'],
+  testing: ['index', 'proofs', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
   cli: ['index', 'node:*'],
 };

@@ -3,5 +3,6 @@
 export { type AnyAnswers, anyAnswers } from './any-agents.ts';
 export { type CrashReport, type CrashScenario, crashAtEveryStep } from './crash-at-every-step.ts';
 export { expectTerminates, type TerminationOptions } from './expect-terminates.ts';
+export { type EndlessOptions, type EndlessReplay, replayEndless } from './replay-endless.ts';
 export { type Line, type ScriptedAgent, scriptedAgent } from './scripted-agent.ts';
 export { createVirtualClock, type VirtualClock } from './virtual-clock.ts';
