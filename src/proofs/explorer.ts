@@ -21,6 +21,10 @@ const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
 const COMPARED_FIRST = 200;
 const COMPARED_THEN = 7;
+/** In so many states every answer is tried after every number of tries, and then in one of some. */
+const SUMMARIES_FIRST = 50;
+
+const isSample = (nth: number, first: number): boolean => nth <= first || nth % COMPARED_THEN === 0;
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
@@ -33,6 +37,8 @@ interface Move {
   readonly key: string;
   readonly weight: Weight;
   readonly steps: readonly WayStep[];
+  /** Whether it is the answer of another move, given after more tries. */
+  readonly isRepeat: boolean;
 }
 
 /** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
@@ -141,30 +147,26 @@ class Explorer {
       ({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG),
     );
     if (isAsking) this.#mayAsk = true;
-    const moves = this.#movesFrom(system, this.#isSample(state));
+    const moves = this.#movesFrom(system, isSample(state, SUMMARIES_FIRST));
     if (moves.length === 0 && !isAsking) this.#deadEnds.push(describe(system));
     const edges = new Map<number, Edge>();
-    for (const { system: next, key, weight, steps } of moves) {
+    for (const { system: next, key, weight, steps, isRepeat } of moves) {
       const { state: to, isNew } = this.#enter(next, key);
       const other = edges.get(to);
       edges.set(
         to,
         other ? { ...other, weight: greaterWeight(other.weight, weight) } : { to, weight, steps },
       );
-      if (!isNew) this.#compare(next, to);
+      if (!isNew && (!isRepeat || state % COMPARED_THEN === 0)) this.#compare(next, to);
     }
     this.#edges[state] = [...edges.values()];
     this.#transitions += edges.size;
   }
 
-  #isSample(nth: number): boolean {
-    return nth <= COMPARED_FIRST || nth % COMPARED_THEN === 0;
-  }
-
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    if (system.verdict() !== null || !this.#isSample(this.#revisits)) return;
+    if (system.verdict() !== null || !isSample(this.#revisits, COMPARED_FIRST)) return;
     if (state < this.#expanded) this.#mustLeadAlike(system, state);
     else this.#unchecked.set(state, [...(this.#unchecked.get(state) ?? []), system]);
   }
@@ -190,7 +192,7 @@ class Explorer {
       const byLabel = new Map<string, string>();
       for (const choice of this.#mode.isExact || isSample ? allOf(places) : longestOf(places)) {
         const move = this.#moveFrom(system, choice);
-        moves.push(move);
+        moves.push({ ...move, isRepeat: byLabel.has(choice.label) });
         // From wherever an actor got to by itself, the same answer must lead to the same: else all are tried everywhere.
         const isOther = (byLabel.get(choice.label) ?? move.key) !== move.key;
         if (isOther && !this.#mode.isExact) throw new NotSo({ ...this.#mode, isExact: true });
@@ -206,7 +208,7 @@ class Explorer {
       : this.#private.alone(system, address);
   }
 
-  #moveFrom(system: ExploredSystem, { place, possible, weight: before }: Choice): Move {
+  #moveFrom(system: ExploredSystem, { place, possible, weight: before }: Choice): Omit<Move, 'isRepeat'> {
     const there = place.steps.length === 0 ? system : system.withPart(place);
     if (!possible) return { system: there, key: this.#keys.keyOf(there), weight: before, steps: place.steps };
     const stepped = this.#stepper.step(there, possible);

@@ -71,7 +71,7 @@ export class PrivateSteps {
       if (!here) break;
       const there = system.withPart(here.part);
       for (const possible of this.#stepper.possible(there, address)) {
-        const stepped = possible.isFixed ? this.#stepper.step(there, possible) : undefined;
+        const stepped = mayBePrivate(here.part, possible) ? this.#stepper.step(there, possible) : undefined;
         const part = stepped && isPrivate(stepped, address) ? stepped.system.partOf(address) : undefined;
         if (!part || !stepped) {
           here.public.push(possible);
@@ -92,6 +92,10 @@ export class PrivateSteps {
 
 /** What a reduction makes alike is compared in the whole. That of agents is ours, and known to hold. */
 const isAgent = ({ record }: Part): boolean => record.machine === AGENT;
+
+/** What an agent says is for others; what is new each time cannot be looked through once. */
+const mayBePrivate = (part: Part, { isFixed, step }: Possible): boolean =>
+  isFixed && !(isAgent(part) && step.kind === 'answers' && !step.outcome.fails);
 
 interface Found {
   readonly part: Part;

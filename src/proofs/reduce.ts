@@ -153,8 +153,12 @@ export const isNewIssue = ({
 export const isFresh = (output: Json | undefined): boolean => {
   if (!isJsonObject(output ?? null)) return false;
   const { [FRESH]: nth, issues } = output as JsonObject;
-  // A gate gives the issues with which it passed.
-  return nth !== undefined || readIssues(issues).some(({ category }) => category === FRESH);
+  // A gate gives the issues with which it passed; a run in a run gives what its steps made.
+  return (
+    nth !== undefined ||
+    readIssues(issues).some(({ category }) => category === FRESH) ||
+    Object.values(output as JsonObject).some(isFresh)
+  );
 };
 
 /** What is written to a context decides nothing in the machines that come with the package. */

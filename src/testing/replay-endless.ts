@@ -39,6 +39,8 @@ const EXPLORED_RUN = 'run';
 const CONCURRENCY = 100;
 /** How long a step may take before it is clear that it does not come. */
 const PATIENCE_MS = 20_000;
+const QUIET_TIMES = 5;
+const QUIET_MS = 3;
 
 /**
  * Plays the endless way that was found through a runtime on a file, with agents that answer as it says: so many times around. The
@@ -69,6 +71,7 @@ export const replayEndless = async (
     const play = async (steps: readonly WayStep[]): Promise<void> => {
       for (const step of steps)
         await stage.play(step, { count: () => count, advance: (byMs) => clock.advance(byMs) });
+      await stage.settle(endless.steps.cycle, () => count);
       events.push(count);
       states.push(stage.states(where));
     };
@@ -129,8 +132,19 @@ const createStage = ({ steps }: Endless) => {
     found?.[step.outcome.fails ? 'fail' : 'settle'](saidBy(step, found.request, nth) as never);
     await until(step, () => count() > before);
   };
+  /** What comes next must be there, and nothing else come any more. */
+  const settle = async ([next]: readonly WayStep[], count: () => number): Promise<void> => {
+    if (next && next.kind !== 'fires' && !next.agent.startsWith('lw.'))
+      await until(next, () => waiting.some((each) => isHere(next, each)));
+    for (let quiet = 0, before = count(); quiet < QUIET_TIMES; quiet += 1) {
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+      if (count() !== before) quiet = 0;
+      before = count();
+    }
+  };
   return {
     play,
+    settle,
     agents: Object.fromEntries(names.map((name) => [name, agent(wait, { concurrency: CONCURRENCY })])),
     states: (where: Readonly<Record<string, Json>>) =>
       Object.fromEntries(Object.entries(where).map(([actor, state]) => [placeOf(actor), state])),
