@@ -24,7 +24,7 @@ const COMPARED_THEN = 7;
 /** In so many states every answer is tried after every number of tries, and then in one of some. */
 const SUMMARIES_FIRST = 50;
 
-const isSample = (nth: number, first: number): boolean => nth <= first || nth % COMPARED_THEN === 0;
+const isSampled = (nth: number, first: number): boolean => nth <= first || nth % COMPARED_THEN === 0;
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
@@ -147,7 +147,7 @@ class Explorer {
       ({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG),
     );
     if (isAsking) this.#mayAsk = true;
-    const moves = this.#movesFrom(system, isSample(state, SUMMARIES_FIRST));
+    const moves = this.#movesFrom(system, isSampled(state, SUMMARIES_FIRST));
     if (moves.length === 0 && !isAsking) this.#deadEnds.push(describe(system));
     const edges = new Map<number, Edge>();
     for (const { system: next, key, weight, steps, isRepeat } of moves) {
@@ -166,7 +166,7 @@ class Explorer {
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    if (system.verdict() !== null || !isSample(this.#revisits, COMPARED_FIRST)) return;
+    if (system.verdict() !== null || !isSampled(this.#revisits, COMPARED_FIRST)) return;
     if (state < this.#expanded) this.#mustLeadAlike(system, state);
     else this.#unchecked.set(state, [...(this.#unchecked.get(state) ?? []), system]);
   }
@@ -249,8 +249,8 @@ class Explorer {
       endless:
         longest?.kind === 'cycle'
           ? {
-              prefix: longest.prefix.map(({ label }) => label),
-              cycle: longest.cycle.map(({ label }) => label),
+              prefix: inWords(longest.prefix),
+              cycle: inWords(longest.cycle),
               steps: { prefix: longest.prefix, cycle: longest.cycle },
             }
           : null,
@@ -270,6 +270,12 @@ const inOrder = (moves: ReadonlyMap<number, Weight>): string =>
     .map(([to, { turns, calls, requests }]) => `${to}:${turns}/${calls}/${requests}`)
     .sort()
     .join(' ');
+
+/** That an agent begins goes without saying, unless nothing else happens. */
+const inWords = (steps: readonly WayStep[]): readonly string[] => {
+  const said = steps.filter(({ kind }) => kind !== 'begins');
+  return (said.length > 0 ? said : steps).map(({ label }) => label);
+};
 
 interface Choice {
   readonly place: Place;

@@ -29,6 +29,8 @@ const BOUNDS: Readonly<Record<string, readonly [requests: number, calls: number,
   'tree (()())': [15, 45, 120],
   'tree ((()))': [11, 33, 88],
   'tree (()()())': [28, 84, 224],
+  'tree ((())())': [22, 66, 176],
+  'tree ((()()))': [20, 60, 160],
   'tree (((())))': [16, 48, 128],
   'a run in a run': [60, 180, 480],
 };
