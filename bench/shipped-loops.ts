@@ -113,7 +113,10 @@ const nestedRun = (): ShippedLoop => {
   };
 };
 
-/** Every loop of the package, trees with up to so many nodes. */
+/** Of those with 5 nodes, the one without nodes side by side. */
+const CHAIN = [0, 1, 2, 3];
+
+/** Every loop of the package, trees with up to so many nodes, and a chain of 5. */
 export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
   { name: 'tight', workflow: tightLoop() as Workflow, input: 'a task' },
   { name: 'repeat', workflow: repeatLoop('repeat', { agent: 'developer' }) as Workflow, input: 'a task' },
@@ -130,5 +133,6 @@ export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
     options: { statesMax: 1_000_000 },
   },
   ...Array.from({ length: nodesMax }, (_, index) => treesOf(index + 1).map(treeLoop)).flat(),
+  ...(nodesMax < 5 ? [treeLoop(CHAIN)] : []),
   nestedRun(),
 ];

@@ -32,6 +32,7 @@ const BOUNDS: Readonly<Record<string, readonly [requests: number, calls: number,
   'tree ((())())': [22, 66, 176],
   'tree ((()()))': [20, 60, 160],
   'tree (((())))': [16, 48, 128],
+  'tree ((((()))))': [21, 63, 168],
   'a run in a run': [60, 180, 480],
 };
 
