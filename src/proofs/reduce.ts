@@ -213,9 +213,14 @@ export const createKeys = (reductionOf: (machine: string) => Reduce | undefined)
 /** A child that was started anew has a number in its address: only one of them is active. */
 const placeOf = (address: string): string => address.replaceAll(/~\d+/g, '');
 
-/** How its last request ended decides nothing: an agent that rests takes the next one. */
-const placeIn = (machine: string, value: Json): Json =>
-  machine === AGENT && (value === 'failed' || value === 'cancelled') ? 'idle' : value;
+/**
+ * How its last request ended decides nothing: an agent that rests takes the next one. In a feedback loop it stands for what
+ * the loop remembers of it.
+ */
+const placeIn = ({ machine, address }: ActorRecord, value: Json): Json =>
+  machine === AGENT && !address.includes('/loop-') && (value === 'failed' || value === 'cancelled')
+    ? 'idle'
+    : value;
 
 const stateOf = (
   record: ActorRecord,
@@ -225,7 +230,7 @@ const stateOf = (
   const context = snapshot?.context as Json; // What a machine keeps is what the log can hold.
   const reduce = reductionOf(machine);
   return [
-    placeIn(machine, snapshot?.value ?? null),
+    placeIn(record, snapshot?.value ?? null),
     reduce ? reduce(context) : context,
     Object.keys(waits.calls).sort(),
     Object.keys(waits.timers).sort(),
