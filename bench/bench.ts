@@ -6,11 +6,12 @@ import { parseArgs } from 'node:util';
 import { measureGrowth } from './growth.ts';
 import { measureLatency } from './latency.ts';
 import { measureMemory } from './memory.ts';
+import { measureProof } from './proof.ts';
 import { measureRebuild } from './rebuild.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureThroughput } from './throughput.ts';
 
-const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild', 'growth', 'memory'] as const;
+const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild', 'growth', 'memory', 'proof'] as const;
 
 const options = () => {
   try {
@@ -98,6 +99,13 @@ if (wants('memory')) {
   results.memory = memory;
   say(
     `memory      ${whole(memory.rss_mb_100k_loaded)} MB for ${memory.loops.toLocaleString('en-US')} open loops, all loaded; ${whole(memory.rss_mb_100k_idle).trim()} after they left memory`,
+  );
+}
+if (wants('proof')) {
+  const proof = await measureProof({ times: quick ? 5 : 15, nodesMax: quick ? 3 : 4, tell: say });
+  results.proof = proof;
+  say(
+    `proof       ${whole(proof.states_per_s)} states/s (${whole(proof.states_per_cpu_s).trim()} by its own time), ${proof.loops.length} loops in ${proof.all_loops_s.toFixed(1)} s`,
   );
 }
 if (json) console.log(JSON.stringify(results));

@@ -220,7 +220,9 @@ export {
   type TreeFeedbackLog,
   treeFeedbackLog,
 } from './projections/tree-feedback-log.ts';
-export type { AgentOutcome, Proof } from './proofs/explorer.ts';
+export type { WayStep } from './proofs/graph.ts';
+export type { AgentOutcome } from './proofs/outcomes.ts';
+export type { Endless, Proof } from './proofs/proof.ts';
 export type { Reduce, Reductions } from './proofs/reduce.ts';
 export type { WorstCase, WorstCaseOptions } from './proofs/worst-case.ts';
 // What is read from the log.

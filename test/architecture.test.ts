@@ -25,7 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   runtime: [...INNER, 'actors', 'audit', 'proofs', 'rxjs', 'uuid', 'xstate', 'node:*'],
   import: [...FACTS, 'events', 'machines', 'actors', 'yaml'],
   index: [...INNER, 'actors', 'audit', 'files', 'proofs', 'runtime', 'import'],
-  testing: ['index', 'store', 'fast-check', 'node:*'],
+  testing: ['index', 'proofs', 'store', 'fast-check', 'node:*'],
   inspect: ['index', 'node:*', 'rxjs', 'ws'],
   ai: ['index', 'ai', '@ai-sdk/openai-compatible', 'zod'],
   cli: ['ai', 'errors', 'index', 'inspect', 'node:*', 'commander', 'picocolors', 'rxjs'],

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digestOf } from 'node:crypto';
 import type { Json, JsonObject } from './json.ts';
 
 export const BLOB_KEY = '$loopwright.blob';
@@ -12,7 +12,7 @@ export type BlobRef = {
 };
 
 /** SHA-256 of a text's UTF-8, in hex digits. */
-export const hashText = (text: string): string => createHash('sha256').update(text).digest('hex');
+export const hashText = (text: string): string => digestOf('sha256', text, 'hex');
 
 export const blobRef = (text: string): BlobRef => ({
   [BLOB_KEY]: hashText(text),

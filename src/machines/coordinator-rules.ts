@@ -22,7 +22,7 @@ import type { MetLimit } from './limits.ts';
 import { type RunMessage } from './run-messages.ts';
 
 /** How many feedbacks one execution of a node is given at most; the others wait for the next one. */
-const READ_AT_ONCE_MAX = 10;
+export const READ_AT_ONCE_MAX = 10;
 
 const TO_RUN = '..';
 

@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../events/json.ts';
 import { phasesBefore } from '../machines/phase-report.ts';
 import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { workersOf } from '../machines/plan.ts';
-import type { AgentOutcome } from './explorer.ts';
+import type { AgentOutcome } from './outcomes.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 
 const FAILS: AgentOutcome = { name: 'fails', fails: true };

@@ -1,34 +1,43 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { TurnResult } from '../actors/turn.ts';
 import type { System } from '../actors/workspace.ts';
-import type { Address, NewEvent } from '../events/event.ts';
-import type { OpenCall, OpenTimer, RunRecord, Turn, Verdict } from '../events/turn.ts';
+import type { Address } from '../events/event.ts';
+import type { OpenCall, OpenTimer, RunRecord, Verdict } from '../events/turn.ts';
 
-type Taken = Extract<TurnResult, { kind: 'turn' }>;
+export type Taken = Extract<TurnResult, { kind: 'turn' }>;
+
+/** What of one actor is open outside of it. */
+export interface Open {
+  readonly calls: readonly OpenCall[];
+  readonly timers: readonly OpenTimer[];
+  /** Calls that have left their agent's queue. */
+  readonly begun: readonly OpenCall[];
+}
+
+const NOTHING_OPEN: Open = { calls: [], timers: [], begun: [] };
+
+/** One actor at one moment, with what is open of it. */
+export interface Part {
+  readonly record: ActorRecord;
+  readonly open: Open;
+}
 
 /** A whole system at one moment: what the kernel sees, and what is open. Never changed in place. */
 export class ExploredSystem implements System {
   readonly actors: ReadonlyMap<Address, ActorRecord>;
   readonly runs: ReadonlyMap<string, RunRecord>;
-  readonly calls: ReadonlyMap<string, OpenCall>;
-  readonly timers: ReadonlyMap<string, OpenTimer>;
-  /** How many requests to agents were answered on the way here. */
-  readonly replies: number;
+  readonly open: ReadonlyMap<Address, Open>;
 
   constructor(
-    parts: Pick<ExploredSystem, 'actors' | 'runs' | 'calls' | 'timers' | 'replies'> = {
+    parts: Pick<ExploredSystem, 'actors' | 'runs' | 'open'> = {
       actors: new Map(),
       runs: new Map(),
-      calls: new Map(),
-      timers: new Map(),
-      replies: 0,
+      open: new Map(),
     },
   ) {
     this.actors = parts.actors;
     this.runs = parts.runs;
-    this.calls = parts.calls;
-    this.timers = parts.timers;
-    this.replies = parts.replies;
+    this.open = parts.open;
   }
 
   /** All there is is here: what is not, is not. */
@@ -40,6 +49,10 @@ export class ExploredSystem implements System {
     return this.runs.get(id) ?? null;
   }
 
+  openOf(address: Address): Open {
+    return this.open.get(address) ?? NOTHING_OPEN;
+  }
+
   /** How the run ended; null while it is open. */
   verdict(): Verdict | null {
     for (const { verdict } of this.runs.values()) return verdict;
@@ -47,39 +60,51 @@ export class ExploredSystem implements System {
   }
 
   after({ actors, runs, turn }: Taken): ExploredSystem {
+    const open = new Map(this.open);
+    const of = (address: Address): Open => open.get(address) ?? NOTHING_OPEN;
+    for (const closed of turn.closedCalls) {
+      const { calls, begun, timers } = of(closed.actor);
+      const isOther = (call: OpenCall) => call.call !== closed.call || call.generation !== closed.generation;
+      open.set(closed.actor, { calls: calls.filter(isOther), begun: begun.filter(isOther), timers });
+    }
+    for (const closed of turn.closedTimers) {
+      const before = of(closed.actor);
+      const timers = before.timers.filter(
+        ({ timer, generation }) => timer !== closed.timer || generation !== closed.generation,
+      );
+      open.set(closed.actor, { ...before, timers });
+    }
+    for (const call of turn.openedCalls)
+      open.set(call.actor, { ...of(call.actor), calls: [...of(call.actor).calls, call] });
+    for (const timer of turn.openedTimers)
+      open.set(timer.actor, { ...of(timer.actor), timers: [...of(timer.actor).timers, timer] });
+    for (const [address, { calls, timers }] of open)
+      if (calls.length + timers.length === 0) open.delete(address);
     return new ExploredSystem({
       actors: new Map([...this.actors, ...actors]),
       runs: new Map([...this.runs, ...runs]),
-      calls: opened(this.calls, turn.openedCalls, turn.closedCalls.map(callKey)),
-      timers: openedTimers(this.timers, turn),
-      replies: this.replies + turn.events.filter(isReply).length,
+      open,
+    });
+  }
+
+  /** The same, with a call that has left its agent's queue. */
+  withBegun(call: OpenCall): ExploredSystem {
+    const before = this.openOf(call.actor);
+    const open = new Map(this.open).set(call.actor, { ...before, begun: [...before.begun, call] });
+    return new ExploredSystem({ actors: this.actors, runs: this.runs, open });
+  }
+
+  partOf(address: Address): Part | undefined {
+    const record = this.actors.get(address);
+    return record && { record, open: this.openOf(address) };
+  }
+
+  /** The same with one actor elsewhere. */
+  withPart({ record, open }: Part): ExploredSystem {
+    return new ExploredSystem({
+      actors: new Map(this.actors).set(record.address, record),
+      runs: this.runs,
+      open: new Map(this.open).set(record.address, open),
     });
   }
 }
-
-const isReply = ({ kind, type }: NewEvent): boolean =>
-  kind === 'message' && (type === 'agent.done' || type === 'agent.failed');
-
-const callKey = ({ actor, call, generation }: Pick<OpenCall, 'actor' | 'call' | 'generation'>): string =>
-  `${actor}#${call}.${generation}`;
-
-const timerKey = ({ actor, timer, generation }: Pick<OpenTimer, 'actor' | 'timer' | 'generation'>): string =>
-  `${actor}@${timer}.${generation}`;
-
-const opened = (
-  before: ReadonlyMap<string, OpenCall>,
-  calls: readonly OpenCall[],
-  closed: readonly string[],
-): ReadonlyMap<string, OpenCall> => {
-  const next = new Map(before);
-  for (const call of calls) next.set(callKey(call), call);
-  for (const key of closed) next.delete(key);
-  return next;
-};
-
-const openedTimers = (before: ReadonlyMap<string, OpenTimer>, turn: Turn): ReadonlyMap<string, OpenTimer> => {
-  const next = new Map(before);
-  for (const timer of turn.openedTimers) next.set(timerKey(timer), timer);
-  for (const timer of turn.closedTimers) next.delete(timerKey(timer));
-  return next;
-};

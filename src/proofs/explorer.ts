@@ -1,104 +1,52 @@
 import type { Registry } from '../actors/registry.ts';
-import type { Stimulus } from '../actors/stimulus.ts';
-import { createKernel, type Kernel } from '../actors/turn.ts';
 import { RuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
-import type { Json } from '../events/json.ts';
-import type { OpenCall, Verdict } from '../events/turn.ts';
-import { isReservedType, WAITING_TAG } from '../events/vocabulary.ts';
-import { AGENT } from '../machines/agent-machine.ts';
-import type { Attempt } from '../machines/agent-work.ts';
-import { boardMachine } from '../machines/board-machine.ts';
-import { phaseMachine } from '../machines/phase-machine.ts';
-import { runMachine } from '../machines/run-machine.ts';
-import type { EarlierResult } from '../machines/run-state.ts';
-import { storyMachine } from '../machines/story-machine.ts';
-import { tightMachine } from '../machines/tight-machine.ts';
-import { treeMachine } from '../machines/tree-machine.ts';
-import { ExploredSystem } from './explored-system.ts';
-import { type Edge, longestFrom } from './graph.ts';
-import { createKeys, REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
-import { reducePhases } from './reduce-phase.ts';
-import { reduceBoard, reduceStory } from './reduce-stories.ts';
-import { reduceTight } from './reduce-tight.ts';
-import { reduceTree, TREE_REDUCTIONS } from './reduce-tree.ts';
-
-/** One thing that an agent may do with a call. */
-export interface AgentOutcome {
-  readonly name: string;
-  /** What it answers; a function can give another answer for each call of the way, or the one of before. */
-  readonly output?: Json | ((call: { readonly nth: number; readonly made: readonly Json[] }) => Json);
-  /** Beside the output; a function can give other ones for each call of the way. */
-  readonly issues?: Json | ((call: { readonly nth: number }) => Json);
-  /** What it reports to others. */
-  readonly feedback?: Json | ((call: { readonly input: Json }) => Json);
-  /** It throws, hangs or answers garbage: the attempt fails. */
-  readonly fails?: boolean;
-}
-
-export interface Exploration {
-  readonly workflow: string;
-  /** What a run is started with. */
-  readonly input: unknown;
-  /** What each agent may do, by its name, and by what it is given. */
-  readonly outcomes: (agent: string, input: Json) => readonly AgentOutcome[];
-  /** How the contexts of machines reduce, by their names; those of the package reduce by themselves. */
-  readonly reduce?: Reductions;
-  /** Where to give up; 20,000 states unless set: a few seconds, and some hundred megabytes. */
-  readonly statesMax?: number;
-}
-
-/** What came of trying everything. */
-export interface Proof {
-  /** Whether every way ends, or waits for a person. */
-  readonly result: 'proved' | 'not proved' | 'inconclusive';
-  /** Why it is inconclusive. */
-  readonly problem: string | null;
-  readonly states: number;
-  readonly transitions: number;
-  /** On the longest ways; null if nothing was proved. */
-  readonly turns: number | null;
-  /** Attempts of agents, and the requests that they were for. */
-  readonly calls: number | null;
-  readonly requests: number | null;
-  readonly callsByAgent: Readonly<Record<string, number>>;
-  readonly verdicts: readonly Verdict[];
-  /** Whether some way leads to a question. What persons say is not explored: they may go on for as long as they like. */
-  readonly mayAsk: boolean;
-  /** States from which nothing leads on, although the run has not ended and nobody is asked. */
-  readonly deadEnds: readonly string[];
-  /** A way that need not end: how to get into it, and what then repeats. */
-  readonly endless: { readonly prefix: readonly string[]; readonly cycle: readonly string[] } | null;
-}
-
-/** These have the same machine under whatever names their users give them. */
-const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
-  [runMachine, reduceRun],
-  [tightMachine, reduceTight],
-  [boardMachine, reduceBoard],
-  [storyMachine, reduceStory],
-  [treeMachine, reduceTree],
-  [phaseMachine, reducePhases],
-]);
+import type { Address } from '../events/event.ts';
+import type { Verdict } from '../events/turn.ts';
+import { WAITING_TAG } from '../events/vocabulary.ts';
+import type { ExploredSystem } from './explored-system.ts';
+import { type Edge, type Longest, longestFrom, type WayStep } from './graph.ts';
+import { isSettledBy } from './private-races.ts';
+import { type Place, PrivateSteps } from './private-steps.ts';
+import type { Exploration, Proof } from './proof.ts';
+import { createKeys, type Keys } from './reduce.ts';
+import { FEEDBACKS_FAR } from './reduce-tree.ts';
+import { type Mode, reductionsFor } from './reductions.ts';
+import { type Possible, Stepper } from './stepper.ts';
+import { unreachableStates } from './unreachable.ts';
+import { greaterWeight, sumOfWeights, type Weight } from './weight.ts';
 
 const STATES_MAX = 20_000;
 const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
 const COMPARED_FIRST = 200;
 const COMPARED_THEN = 7;
-const NO_CAP = { deliveriesPerTurn: 1_000, turnsPerRun: Number.MAX_SAFE_INTEGER };
+/** In so many states every answer is tried after every number of tries, and then in one of some. */
+const SUMMARIES_FIRST = 50;
+
+const isSampled = (nth: number, first: number): boolean => nth <= first || nth % COMPARED_THEN === 0;
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
 
 const breath = (): Promise<number> =>
-  new Promise((resolve) => setTimeout(() => resolve(performance.now() + SLICE_MS), 0));
+  new Promise((resolve) => setImmediate(() => resolve(performance.now() + SLICE_MS)));
 
 interface Move {
   readonly system: ExploredSystem;
-  readonly label: string;
-  readonly turns: number;
-  readonly agent: string | null;
+  readonly key: string;
+  readonly weight: Weight;
+  readonly steps: readonly WayStep[];
+  /** Whether it is the answer of another move, given after more tries. */
+  readonly isRepeat: boolean;
+}
+
+/** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
+class NotSo {
+  readonly mode: Mode;
+  constructor(mode: Mode) {
+    this.mode = mode;
+  }
 }
 
 /**
@@ -106,16 +54,28 @@ interface Move {
  *
  * @throws {RuntimeError} UNKNOWN_WORKFLOW, BAD_OPTION
  */
-export const explore = (registry: Registry, exploration: Exploration): Promise<Proof> =>
-  new Explorer(registry, exploration).run();
+export const explore = async (registry: Registry, exploration: Exploration): Promise<Proof> => {
+  let mode: Mode = { summarizes: exploration.summaries !== false, isExact: false, counts: false };
+  for (;;) {
+    try {
+      return await new Explorer(registry, exploration, mode).run();
+    } catch (error) {
+      if (!(error instanceof NotSo)) throw error;
+      mode = error.mode;
+    }
+  }
+};
 
 class Explorer {
   readonly #registry: Registry;
-  readonly #kernel: Kernel;
   readonly #exploration: Exploration;
-  readonly #keyOf: (system: ExploredSystem) => string;
-  readonly #keys = new Map<string, number>();
-  readonly #systems: ExploredSystem[] = [];
+  readonly #mode: Mode;
+  readonly #stepper: Stepper;
+  readonly #keys: Keys;
+  readonly #private: PrivateSteps;
+  readonly #known = new Map<string, number>();
+  /** Those that have all their edges are let go of. */
+  readonly #systems: (ExploredSystem | null)[] = [];
   readonly #edges: Edge[][] = [];
   readonly #verdicts = new Set<Verdict>();
   readonly #deadEnds: string[] = [];
@@ -128,16 +88,19 @@ class Explorer {
   readonly #unchecked = new Map<number, readonly ExploredSystem[]>();
   #problem: string | null = null;
 
-  constructor(registry: Registry, exploration: Exploration) {
+  constructor(registry: Registry, exploration: Exploration, mode: Mode) {
     this.#registry = registry;
     this.#exploration = exploration;
-    this.#kernel = createKernel({ registry, limits: NO_CAP });
-    this.#keyOf = createKeys(this.#reductionOf);
+    this.#mode = mode;
+    this.#stepper = new Stepper(registry, exploration.outcomes);
+    this.#keys = createKeys(reductionsFor(registry, exploration.reduce ?? {}, mode));
+    this.#private = new PrivateSteps(this.#stepper, this.#keys.idOf);
   }
 
   async run(): Promise<Proof> {
     const { statesMax = STATES_MAX } = this.#exploration;
-    this.#enter(this.#start());
+    const first = this.#start();
+    this.#enter(first, this.#keys.keyOf(first));
     let breatheAtMs = performance.now() + SLICE_MS;
     for (let state = 0; state < this.#systems.length && this.#problem === null; state += 1) {
       this.#expand(state);
@@ -156,38 +119,25 @@ class Explorer {
     if (!definition) throw new RuntimeError('UNKNOWN_WORKFLOW', { workflow, known: this.#registry.names() });
     const { prepare } = definition.workflow.options;
     const given = encode(prepare ? prepare(input) : (input ?? null), { undefinedMembers: 'drop' });
-    return this.#turn(new ExploredSystem(), {
-      ...header('start'),
-      kind: 'start',
-      run: RUN,
-      workflow,
-      version: definition.version,
-      input: given,
-    });
+    const { version } = definition;
+    return this.#stepper.start({ kind: 'start', run: RUN, workflow, version, input: given });
   }
 
   /** The number of a state, and whether it was met for the first time. */
-  #enter(system: ExploredSystem): { readonly state: number; readonly isNew: boolean } {
-    const key = this.#keyOf(system);
-    const known = this.#keys.get(key);
+  #enter(system: ExploredSystem, key: string): { readonly state: number; readonly isNew: boolean } {
+    const known = this.#known.get(key);
     if (known !== undefined) return { state: known, isNew: false };
     const state = this.#systems.length;
-    this.#keys.set(key, state);
+    this.#known.set(key, state);
     this.#systems.push(system);
     this.#edges.push([]);
     return { state, isNew: true };
   }
 
-  readonly #reductionOf = (machine: string): Reduce | undefined => {
-    const own = this.#exploration.reduce?.[machine] ?? REDUCTIONS[machine] ?? TREE_REDUCTIONS[machine];
-    if (own) return own;
-    const registered = this.#registry.newest(machine)?.workflow.machine;
-    return registered && REDUCTIONS_BY_MACHINE.get(registered);
-  };
-
   #expand(state: number): void {
     const system = this.#systems[state];
     if (!system) return;
+    this.#systems[state] = null;
     const verdict = system.verdict();
     if (verdict !== null) {
       this.#verdicts.add(verdict);
@@ -197,143 +147,169 @@ class Explorer {
       ({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG),
     );
     if (isAsking) this.#mayAsk = true;
-    const moves = this.#movesFrom(system);
+    const moves = this.#movesFrom(system, isSampled(state, SUMMARIES_FIRST));
     if (moves.length === 0 && !isAsking) this.#deadEnds.push(describe(system));
-    const edges = this.#edges[state];
-    for (const { system: next, label, turns, agent } of moves) {
-      const { state: to, isNew } = this.#enter(next);
-      edges?.push({ to, label, turns, agent, replies: next.replies - system.replies });
-      this.#transitions += 1;
-      if (!isNew) this.#compare(next, to);
+    const edges = new Map<number, Edge>();
+    for (const { system: next, key, weight, steps, isRepeat } of moves) {
+      const { state: to, isNew } = this.#enter(next, key);
+      const other = edges.get(to);
+      edges.set(
+        to,
+        other ? { ...other, weight: greaterWeight(other.weight, weight) } : { to, weight, steps },
+      );
+      if (!isNew && (!isRepeat || state % COMPARED_THEN === 0)) this.#compare(next, to);
     }
+    this.#edges[state] = [...edges.values()];
+    this.#transitions += edges.size;
   }
 
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    if (system.verdict() !== null) return;
-    if (this.#revisits > COMPARED_FIRST && this.#revisits % COMPARED_THEN !== 0) return;
+    if (system.verdict() !== null || !isSampled(this.#revisits, COMPARED_FIRST)) return;
     if (state < this.#expanded) this.#mustLeadAlike(system, state);
     else this.#unchecked.set(state, [...(this.#unchecked.get(state) ?? []), system]);
   }
 
   #mustLeadAlike(system: ExploredSystem, state: number): void {
-    const known = (this.#edges[state] ?? []).map(({ to }) => to);
-    const found = this.#movesFrom(system).map(({ system: next }) => this.#keys.get(this.#keyOf(next)) ?? -1);
+    const known = new Map((this.#edges[state] ?? []).map(({ to, weight }) => [to, weight]));
+    const found = new Map<number, Weight>();
+    for (const { key, weight } of this.#movesFrom(system, false)) {
+      const to = this.#known.get(key) ?? -1;
+      const other = found.get(to);
+      found.set(to, other ? greaterWeight(other, weight) : weight);
+    }
     // What is open in both may have been opened in another order.
     if (inOrder(known) !== inOrder(found))
       this.#problem = `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;
   }
 
   /** Everything that can happen next without a person. */
-  #movesFrom(system: ExploredSystem): readonly Move[] {
+  #movesFrom(system: ExploredSystem, isSample: boolean): readonly Move[] {
     const moves: Move[] = [];
-    for (const call of system.calls.values()) moves.push(...this.#answersTo(system, call));
-    for (const { actor, timer, generation } of system.timers.values()) {
-      const next = this.#turn(system, { ...header('timer'), kind: 'fired', actor, timer, generation });
-      moves.push({ system: next, label: `${actor}: ${timer}`, turns: 1, agent: null });
+    for (const address of system.open.keys()) {
+      const places = this.#placesOf(system, address);
+      const byLabel = new Map<string, string>();
+      for (const choice of this.#mode.isExact || isSample ? allOf(places) : longestOf(places)) {
+        const move = this.#moveFrom(system, choice);
+        moves.push({ ...move, isRepeat: byLabel.has(choice.label) });
+        // From wherever an actor got to by itself, the same answer must lead to the same: else all are tried everywhere.
+        const isOther = (byLabel.get(choice.label) ?? move.key) !== move.key;
+        if (isOther && !this.#mode.isExact) throw new NotSo({ ...this.#mode, isExact: true });
+        byLabel.set(choice.label, move.key);
+      }
     }
     return moves;
   }
 
-  #answersTo(system: ExploredSystem, call: OpenCall): readonly Move[] {
-    const { actor, generation } = call;
-    const begun = call.announce
-      ? this.#turn(system, { ...header('begun'), kind: 'begun', actor, call: call.call, generation })
-      : system;
-    const turns = begun === system ? 1 : 2;
-    const outcomes = this.#exploration.outcomes(call.agent, inputOf(call));
-    if (outcomes.length === 0)
-      throw new RuntimeError('BAD_OPTION', {
-        option: `outcomes of "${call.agent}"`,
-        found: 'empty',
-        expected: 'at least one thing that the agent may do',
-      });
-    const moves = outcomes.map((outcome): Move => {
-      const next = this.#turn(begun, {
-        ...header('answer'),
-        kind: 'answer',
-        actor,
-        call: call.call,
-        generation,
-        outcome: outcomeOf(call, outcome, nthOf(begun)),
-      });
-      // What the runtime does by itself is no call of an agent.
-      const agent = isReservedType(call.agent) ? null : call.agent;
-      return { system: next, label: `${call.agent}: ${outcome.name}`, turns, agent };
-    });
-    // A call that runs may also be overtaken by a timer that began with it.
-    const isTimed = begun !== system && begun.timers.size > system.timers.size;
-    return isTimed
-      ? [...moves, { system: begun, label: `${call.agent}: begins`, turns: 1, agent: null }]
-      : moves;
+  #placesOf(system: ExploredSystem, address: Address): readonly Place[] {
+    return this.#mode.summarizes
+      ? this.#private.placesOf(system, address)
+      : this.#private.alone(system, address);
   }
 
-  #turn(system: ExploredSystem, stimulus: Stimulus): ExploredSystem {
-    const result = this.#kernel.turn(system, stimulus);
-    if (result.kind === 'turn') return system.after(result);
-    if (result.kind === 'refused') throw result.error;
-    return system;
+  #moveFrom(system: ExploredSystem, { place, possible, weight: before }: Choice): Omit<Move, 'isRepeat'> {
+    const there = place.steps.length === 0 ? system : system.withPart(place);
+    if (!possible) return { system: there, key: this.#keys.keyOf(there), weight: before, steps: place.steps };
+    const stepped = this.#stepper.step(there, possible);
+    let weight = sumOfWeights(before, stepped.weight);
+    for (const other of stepped.reads) {
+      if (!this.#mode.summarizes || other === place.record.address) continue;
+      const places = this.#private.placesOf(there, other);
+      if (places.length < 2) continue;
+      const using = { stepper: this.#stepper, own: this.#private, idOf: this.#keys.idOf };
+      const most = isSettledBy({ there, possible, stepped, places }, using);
+      if (!most) throw new NotSo({ ...this.#mode, summarizes: false });
+      weight = sumOfWeights(weight, most);
+    }
+    const key = this.#keys.keyOf(stepped.system);
+    return { system: stepped.system, key, weight, steps: [...place.steps, possible.step] };
   }
 
   #report(): Proof {
-    const longest = this.#problem === null ? longestFrom(this.#edges) : undefined;
-    const isBounded = longest?.kind === 'bounded';
-    const isProved = isBounded && this.#deadEnds.length === 0;
+    const { costUsd: prices } = this.#exploration;
+    const longest = this.#problem === null ? longestFrom(this.#edges, prices) : undefined;
+    const bounded = longest?.kind === 'bounded' ? longest : undefined;
+    if (bounded) this.#mustBeFar(bounded);
+    const isProved = bounded !== undefined && this.#deadEnds.length === 0;
     return {
       result: this.#problem !== null ? 'inconclusive' : isProved ? 'proved' : 'not proved',
       problem: this.#problem,
       states: this.#systems.length,
       transitions: this.#transitions,
-      turns: isBounded ? longest.turns : null,
-      calls: isBounded ? longest.calls : null,
-      requests: isBounded ? longest.requests : null,
-      callsByAgent: isBounded ? longest.callsByAgent : {},
+      turns: bounded?.turns ?? null,
+      calls: bounded?.calls ?? null,
+      requests: bounded?.requests ?? null,
+      callsByAgent: bounded?.callsByAgent ?? {},
+      ...(prices && bounded && { costUsd: bounded.costUsd }),
       verdicts: [...this.#verdicts].sort(),
       mayAsk: this.#mayAsk,
       deadEnds: this.#deadEnds,
-      endless: longest?.kind === 'cycle' ? { prefix: longest.prefix, cycle: longest.cycle } : null,
+      unreachable: this.#problem === null ? unreachableStates(this.#registry, this.#stepper.statesSeen) : {},
+      endless:
+        longest?.kind === 'cycle'
+          ? {
+              prefix: inWords(longest.prefix),
+              cycle: inWords(longest.cycle),
+              steps: { prefix: longest.prefix, cycle: longest.cycle },
+            }
+          : null,
     };
+  }
+
+  /** A limit that was not counted since it is far away must be so on every way. */
+  #mustBeFar({ feedbacks }: Extract<Longest, { kind: 'bounded' }>): void {
+    const max = this.#stepper.feedbacksMax;
+    if (!this.#mode.counts && max > FEEDBACKS_FAR && feedbacks > max - FEEDBACKS_FAR)
+      throw new NotSo({ ...this.#mode, counts: true });
   }
 }
 
-const inOrder = (states: readonly number[]): string => [...states].sort((one, other) => one - other).join();
+const inOrder = (moves: ReadonlyMap<number, Weight>): string =>
+  [...moves]
+    .map(([to, { turns, calls, requests }]) => `${to}:${turns}/${calls}/${requests}`)
+    .sort()
+    .join(' ');
 
-/** Machines do not branch on time, and ids decide nothing: both stand still. */
-const header = (id: string) => ({ id, atMs: 0, origin: 'runtime', by: null, cause: null }) as const;
-
-/** How many calls were opened before: what makes an answer that is to be new differ from all others of the way. */
-const nthOf = ({ actors }: ExploredSystem): number => {
-  let calls = 0;
-  for (const { waits } of actors.values()) calls += waits.generation;
-  return calls;
+/** That an agent begins goes without saying, unless nothing else happens. */
+const inWords = (steps: readonly WayStep[]): readonly string[] => {
+  const said = steps.filter(({ kind }) => kind !== 'begins');
+  return (said.length > 0 ? said : steps).map(({ label }) => label);
 };
 
-const outcomeOf = (call: OpenCall, outcome: AgentOutcome, nth: number) => {
-  const { output = null, issues, feedback, fails, name } = outcome;
-  if (fails) return { failure: { name: 'Explored', message: name } };
-  const value = typeof output === 'function' ? output({ nth, made: madeBefore(call) }) : output;
-  if (call.machine !== AGENT) return { output: encode(value) };
-  const found = typeof issues === 'function' ? issues({ nth }) : issues;
-  const reported = typeof feedback === 'function' ? feedback({ input: inputOf(call) }) : feedback;
-  const beside = {
-    ...(found !== undefined && { issues: found }),
-    ...(reported !== undefined && { feedback: reported }),
-  };
-  return { output: encode({ output: value, ...beside }) };
-};
+interface Choice {
+  readonly place: Place;
+  readonly possible: Possible | null;
+  /** What happens, for this actor. */
+  readonly label: string;
+  /** The most that it takes to get to where it can happen. */
+  readonly weight: Weight;
+}
 
-/** What the agent is given to work on. */
-const inputOf = ({ machine, input }: OpenCall): Json => {
-  const given = JSON.parse(input) as Json;
-  return machine === AGENT ? (given as unknown as Attempt).work.input : given;
-};
+/** What others may notice of an actor, from wherever it can get to by itself. */
+const allOf = (places: readonly Place[]): readonly Choice[] =>
+  places.flatMap((place, nth): readonly Choice[] => {
+    const { weight } = place;
+    const ends = place.isEnd ? [{ place, possible: null, label: `ends ${nth}`, weight }] : [];
+    const happens = place.public.map((possible) => {
+      const { step } = possible;
+      const label = step.kind === 'fires' ? step.label : `${step.call} ${step.label}`;
+      return { place, possible, label, weight };
+    });
+    return [...happens, ...ends];
+  });
 
-/** What the same step made before, oldest first. */
-const madeBefore = ({ machine, input }: OpenCall): readonly Json[] => {
-  if (machine !== AGENT) return [];
-  const { work } = JSON.parse(input) as Attempt; // The machine of agents makes nothing but attempts.
-  return (work.history as unknown as readonly Partial<EarlierResult>[]).flatMap(({ output }) => output ?? []);
+/** The same answer only once, on the shortest way, as if it took the most to get there. */
+const longestOf = (places: readonly Place[]): readonly Choice[] => {
+  const longest = new Map<string, Choice>();
+  for (const choice of allOf(places)) {
+    const other = longest.get(choice.label);
+    longest.set(
+      choice.label,
+      other ? { ...other, weight: greaterWeight(other.weight, choice.weight) } : choice,
+    );
+  }
+  return [...longest.values()];
 };
 
 const describe = ({ actors }: ExploredSystem): string =>

@@ -1,8 +1,9 @@
 import { canonicalJson } from '../events/encode.ts';
 import { isJsonObject, type Json } from '../events/json.ts';
-import type { Link } from '../machines/coordinator-checks.ts';
+import type { KnownTree, Link } from '../machines/coordinator-checks.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { queueItems } from '../machines/coordinator-queue.ts';
+import { READ_AT_ONCE_MAX } from '../machines/coordinator-rules.ts';
 import type { CoordinatorState, Entry } from '../machines/coordinator-state.ts';
 import { FIX_VERIFY } from '../machines/fix-verify-machine.ts';
 import { hashOf } from '../machines/plan.ts';
@@ -15,7 +16,7 @@ import {
   type TreeView,
   viewOf,
 } from '../machines/tree-state.ts';
-import { counted, FRESH, near, type Reduce, type Reductions } from './reduce.ts';
+import { counted, FAR, FRESH, near, type Reduce, type Reductions } from './reduce.ts';
 
 /** Ids are numbers in the order of coming, which decide nothing: a feedback is known by its two ends. */
 const inChain = (chain: readonly Link[]): Json => chain.map(({ from, to }) => `${from}>${to}`);
@@ -37,7 +38,7 @@ export const reduceTree: Reduce = (given) => {
     records: Object.fromEntries(
       Object.entries(state.records).map(([id, record]) => [
         id,
-        { ...reduceRecord(view, id, record), fresh: fresh.has(id), ...waitsOf(record, label) },
+        { ...reduceRecord(view, id, record), fresh: fresh.has(id), ...waitsOf(view, id, { record, label }) },
       ]),
     ),
     open: sorted(Object.keys(open).map(label)),
@@ -57,13 +58,13 @@ const reduceRecord = (view: TreeView, id: string, record: NodeRecord) => {
   return {
     status: record.status,
     isCurrent: node ? record.key === keyOf(view, node) : null,
-    willBeCurrent: node ? record.nextKey === keyOf(view, node) : null,
+    // What an execution is made from counts when it ends; what it reported, when a person takes it as it is.
+    willBeCurrent: node && record.status === 'working' ? record.nextKey === keyOf(view, node) : null,
     isAsked: record.request !== null,
     taking: record.taking,
     counts: [record.repeats, record.failuresInRow, record.refusals, record.queued],
     // An artifact that is like no other is like all others of this kind.
     output: record.hash === null ? null : isNew(record.output) ? FRESH : record.hash,
-    reported: isNew(record.reported) ? FRESH : hashOf(record.reported),
     planned: record.planned,
     answers: Object.keys(record.answers).sort(),
   };
@@ -71,46 +72,80 @@ const reduceRecord = (view: TreeView, id: string, record: NodeRecord) => {
 
 const isNew = (output: Json): boolean => isJsonObject(output) && output[FRESH] !== undefined;
 
-const waitsOf = (record: NodeRecord, label: (id: string) => Json) => ({
-  bound: sorted(record.bound.map(({ id, chain }) => [label(id), inChain(chain)])),
-  blockedBy: sorted(record.blockedBy.map(label)),
-  verifies: sorted(record.verifies.map(label)),
-  cause: inChain(record.cause),
-  addedBy: inChain(record.addedBy),
-});
+const waitsOf = (
+  view: TreeView,
+  id: string,
+  { record, label }: { record: NodeRecord; label: (id: string) => Json },
+) => {
+  const isTop = isTopOf(view.state, id);
+  return {
+    bound: sorted(record.bound.map((item) => [label(item.id), isTop ? [] : inChain(item.chain)])),
+    blockedBy: sorted(record.blockedBy.map(label)),
+    verifies: sorted(record.verifies.map(label)),
+    cause: isTop || isForgotten(record) ? [] : inChain(record.cause),
+    addedBy: inChain(record.addedBy),
+  };
+};
 
-const entryOf = ({ from, to, kind, priority, stage, slot, chain, escalates, attempts }: Entry): Json => [
+/** Whether a node has nobody above it that it could report to, and adds nothing: then nobody looks at why it ran. */
+const isTopOf = ({ nodes }: Pick<TreeState, 'nodes'>, id: string): boolean => {
+  const node = nodeOf({ nodes }, id);
+  return node?.parent === null && !node.plans;
+};
+
+/** Whether the next execution has causes of its own. */
+const isForgotten = ({ status, bound, blockedBy, repeats, refusals }: NodeRecord): boolean =>
+  status === 'done' && bound.length + blockedBy.length + repeats + refusals === 0;
+
+/** Its attempts are counted as rounds. What is on its way to the top has a chain that nobody adds to. */
+const entryOf = (
+  tree: KnownTree,
+  { from, to, kind, priority, stage, slot, chain, escalates }: Entry,
+): Json => [
   from,
   to,
   kind,
   priority,
   stage,
   slot,
-  inChain(chain),
+  isTopIn(tree, to) ? [] : inChain(chain),
   escalates !== null,
-  attempts.length > 0,
 ];
 
-const reduceCoordinator: Reduce = (given) => {
-  const state = given as CoordinatorState; // Kept under the name of its machine only.
-  const { limits, slots, open } = state;
-  return {
-    tree: hashOf(state.tree as unknown as Json),
-    made: limits.feedbacks === null ? 'any' : near(limits.feedbacks - state.made),
-    rounds: limits.pairRounds === null ? 'any' : state.rounds,
-    granted: state.granted,
-    queues: Object.fromEntries(
-      Object.entries(state.queues).map(([to, queue]) => [to, queueItems(queue).map(entryOf)]),
-    ),
-    open: sorted(Object.values(open).map(entryOf)),
-    slots: Object.keys(slots).sort(),
-  };
+const isTopIn = (tree: KnownTree, id: string): boolean => tree[id]?.parent === null && !tree[id].plans;
+
+/** All that waits for the top is given to it at once, and nobody looks at what came first. */
+const queueOf = (tree: KnownTree, to: string, items: readonly Entry[]): Json => {
+  const entries = items.map((item) => entryOf(tree, item));
+  return isTopIn(tree, to) && items.length <= READ_AT_ONCE_MAX ? sorted(entries) : entries;
 };
+
+/** How many feedbacks must be left so that they are not counted. The explorer checks that they are left on every way. */
+export const FEEDBACKS_FAR = 40;
+
+const reduceCoordinator =
+  (far: number): Reduce =>
+  (given) => {
+    const state = given as CoordinatorState; // Kept under the name of its machine only.
+    const { limits, slots, open } = state;
+    return {
+      tree: hashOf(state.tree as unknown as Json),
+      made: limits.feedbacks === null ? 'any' : near(limits.feedbacks - state.made, far),
+      rounds: limits.pairRounds === null ? 'any' : state.rounds,
+      granted: state.granted,
+      queues: Object.fromEntries(
+        Object.entries(state.queues).map(([to, queue]) => [to, queueOf(state.tree, to, queueItems(queue))]),
+      ),
+      open: sorted(Object.values(open).map((entry) => entryOf(state.tree, entry))),
+      slots: Object.keys(slots).sort(),
+    };
+  };
 
 /** What it goes by comes with the message on which it decides. */
 const reduceFix: Reduce = () => null;
 
-export const TREE_REDUCTIONS: Reductions = {
-  [COORDINATOR]: reduceCoordinator,
+/** With `counts` feedbacks are counted down from further away. */
+export const treeReductions = (counts: boolean): Reductions => ({
+  [COORDINATOR]: reduceCoordinator(counts ? FAR : FEEDBACKS_FAR),
   [FIX_VERIFY]: reduceFix,
-};
+});

@@ -9,7 +9,7 @@ import { type IssueRecord, knownIssue, readIssues } from '../machines/issues.ts'
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
-import type { ExploredSystem } from './explored-system.ts';
+import type { ExploredSystem, Part } from './explored-system.ts';
 import { reduceFeedback, reduceLoops } from './reduce-feedback.ts';
 
 /**
@@ -21,10 +21,10 @@ export type Reduce = (context: unknown) => Json;
 export type Reductions = Readonly<Record<string, Reduce>>;
 
 /** A bound that is far away is not counted down: a loop that only such a bound ends shows as endless, which is on the safe side. */
-const FAR = 200;
+export const FAR = 200;
 
 const reduceAgent: Reduce = (given) => {
-  const { queue, current, attempt, paused, rest } = given as AgentContext; // Kept under the name of its machine only.
+  const { queue, current, attempt, paused } = given as AgentContext; // Kept under the name of its machine only.
   const left = current?.request.budget;
   return {
     queue: queue.map(({ request }) => workOf(request.id)),
@@ -32,7 +32,6 @@ const reduceAgent: Reduce = (given) => {
     // Of a request that has ended nobody looks at it.
     attempt: current ? attempt : 0,
     paused,
-    rest,
     budget: left ? [near(left.calls), left.costUsd, left.tokens] : null,
   };
 };
@@ -40,7 +39,7 @@ const reduceAgent: Reduce = (given) => {
 /** The id of a request counts the runs of its step, which nobody looks at. */
 const workOf = (request: string): string => request.slice(0, request.lastIndexOf('.'));
 
-export const near = (left: number | null): Json => (left === null || left > FAR ? 'many' : left);
+export const near = (left: number | null, far = FAR): Json => (left === null || left > far ? 'many' : left);
 
 /** A plan run has the machine of all plan runs, under a name of its user's. */
 export const reduceRun: Reduce = (given) => {
@@ -154,8 +153,12 @@ export const isNewIssue = ({
 export const isFresh = (output: Json | undefined): boolean => {
   if (!isJsonObject(output ?? null)) return false;
   const { [FRESH]: nth, issues } = output as JsonObject;
-  // A gate gives the issues with which it passed.
-  return nth !== undefined || readIssues(issues).some(({ category }) => category === FRESH);
+  // A gate gives the issues with which it passed; a run in a run gives what its steps made.
+  return (
+    nth !== undefined ||
+    readIssues(issues).some(({ category }) => category === FRESH) ||
+    Object.values(output as JsonObject).some(isFresh)
+  );
 };
 
 /** What is written to a context decides nothing in the machines that come with the package. */
@@ -168,28 +171,56 @@ export const REDUCTIONS: Reductions = {
   [FEEDBACK]: reduceFeedback,
 };
 
-/** Gives what a whole system comes down to: equal for states that behave alike. */
-export const createKeys = (
-  reductionOf: (machine: string) => Reduce | undefined,
-): ((system: ExploredSystem) => string) => {
+/** What systems come down to: equal for states that behave alike. */
+export interface Keys {
+  /** A small number for what one actor comes down to. */
+  readonly idOf: (part: Part) => number;
+  readonly keyOf: (system: ExploredSystem) => string;
+}
+
+export const createKeys = (reductionOf: (machine: string) => Reduce | undefined): Keys => {
   // Most actors of a state are those of the state before it.
-  const known = new WeakMap<ActorRecord, string>();
-  const keyOf = (record: ActorRecord): string => {
+  const known = new WeakMap<ActorRecord, number>();
+  const ids = new Map<string, number>();
+  const numbered = (key: string): number => {
+    const id = ids.get(key) ?? ids.size;
+    ids.set(key, id);
+    return id;
+  };
+  const recordId = (record: ActorRecord): number => {
     const found = known.get(record);
     if (found !== undefined) return found;
-    const key = canonicalJson([placeOf(record.address), record.machine, ...stateOf(record, reductionOf)]);
-    known.set(record, key);
-    return key;
+    const state = stateOf(record, reductionOf);
+    const id = numbered(canonicalJson([placeOf(record.address), record.machine, ...state]));
+    known.set(record, id);
+    return id;
   };
-  return (system) => {
-    const keys: string[] = [];
-    for (const record of system.actors.values()) if (record.status === 'active') keys.push(keyOf(record));
-    return `${system.verdict()} ${keys.sort().join(' ')}`;
+  const idOf = ({ record, open: { begun } }: Part): number => {
+    const id = recordId(record);
+    return begun.length === 0 ? id : numbered(`${id} ${begun.map(({ call }) => call).join(' ')}`);
+  };
+  return {
+    idOf,
+    keyOf: (system) => {
+      const found: number[] = [];
+      for (const record of system.actors.values())
+        if (record.status === 'active') found.push(idOf({ record, open: system.openOf(record.address) }));
+      return `${system.verdict()} ${found.sort((one, other) => one - other).join()}`;
+    },
   };
 };
 
 /** A child that was started anew has a number in its address: only one of them is active. */
 const placeOf = (address: string): string => address.replaceAll(/~\d+/g, '');
+
+/**
+ * How its last request ended decides nothing: an agent that rests takes the next one. In a feedback loop it stands for what
+ * the loop remembers of it.
+ */
+const placeIn = ({ machine, address }: ActorRecord, value: Json): Json =>
+  machine === AGENT && !address.includes('/loop-') && (value === 'failed' || value === 'cancelled')
+    ? 'idle'
+    : value;
 
 const stateOf = (
   record: ActorRecord,
@@ -199,7 +230,7 @@ const stateOf = (
   const context = snapshot?.context as Json; // What a machine keeps is what the log can hold.
   const reduce = reductionOf(machine);
   return [
-    snapshot?.value ?? null,
+    placeIn(record, snapshot?.value ?? null),
     reduce ? reduce(context) : context,
     Object.keys(waits.calls).sort(),
     Object.keys(waits.timers).sort(),

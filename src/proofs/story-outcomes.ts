@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { FAULT_TABLE, WORK_PHASES } from '../machines/story-phases.ts';
-import type { AgentOutcome, Proof } from './explorer.ts';
+import type { AgentOutcome } from './outcomes.ts';
+import type { Proof } from './proof.ts';
 
 const rejectedFor = (category: string): Json => ({
   decision: 'rejected',
@@ -79,6 +80,9 @@ export const sumOf = (all: readonly Proof[], distinct: readonly Proof[]): Proof 
     turns: total('turns'),
     calls: total('calls'),
     requests: total('requests'),
+    ...(doubtful || first?.costUsd === undefined
+      ? {}
+      : { costUsd: all.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0) }),
     callsByAgent: doubtful
       ? {}
       : Object.fromEntries(
@@ -90,6 +94,19 @@ export const sumOf = (all: readonly Proof[], distinct: readonly Proof[]): Proof 
     verdicts: [...new Set(distinct.flatMap(({ verdicts }) => verdicts))].sort(),
     mayAsk: distinct.some(({ mayAsk }) => mayAsk),
     deadEnds: distinct.flatMap(({ deadEnds }) => deadEnds),
+    unreachable: neverReached(distinct),
     endless: doubtful?.endless ?? null,
   };
+};
+
+/** What none of them gets to. */
+const neverReached = (proofs: readonly Proof[]): Proof['unreachable'] => {
+  const [first] = proofs;
+  const machines = Object.entries(first?.unreachable ?? {}).map(([machine, states]) => [
+    machine,
+    states.filter((state) =>
+      proofs.every(({ unreachable }) => unreachable[machine]?.includes(state) === true),
+    ),
+  ]);
+  return Object.fromEntries(machines) as Proof['unreachable'];
 };

@@ -15,7 +15,9 @@ import { treeMachine } from '../machines/tree-machine.ts';
 import { shapeOf } from '../machines/tree-plan.ts';
 import type { TreeRunInput } from '../machines/tree-state.ts';
 import { ASSUMED, isCoarse, outcomesOfPhases, withExploredShapes } from './explore-phases.ts';
-import { type AgentOutcome, type Exploration, explore, type Proof } from './explorer.ts';
+import { explore } from './explorer.ts';
+import type { AgentOutcome } from './outcomes.ts';
+import type { Exploration, Proof } from './proof.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
 
@@ -90,7 +92,9 @@ const decisions = (
 /** Feedback between agents is bounded too, but by far: whoever wants that proved says what is sent. */
 const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
 
-export type WorstCaseOptions = Partial<Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax'>>;
+export type WorstCaseOptions = Partial<
+  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries'>
+>;
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
 export const worstCase = async (
@@ -225,10 +229,11 @@ const plansOf = (plan: Plan): readonly Plan[] => [
 ];
 
 const inWords = (proof: Proof, cap: number): string => {
-  const { result, calls, requests, turns, mayAsk, problem, endless } = proof;
+  const { result, calls, requests, turns, mayAsk, problem, endless, costUsd } = proof;
+  const cost = costUsd === undefined ? '' : `, for at most $${costUsd.toFixed(2)}`;
   const retried = calls === requests ? '' : ` (${calls} with retries)`;
   if (result === 'proved')
-    return `at most ${requests} calls of agents${retried} in ${turns} turns${mayAsk ? ', then it ends or asks a person' : ''}`;
+    return `at most ${requests} calls of agents${retried} in ${turns} turns${cost}${mayAsk ? ', then it ends or asks a person' : ''}`;
   const why =
     problem ?? (endless ? `it need not end (${endless.cycle.join(', ')})` : 'it may come to a halt');
   return `not proved, at most ${cap} turns by the cap: ${why}`;

@@ -9,5 +9,6 @@ export {
   recordedAgent,
   recordedAgents,
 } from './recorded-agents.ts';
+export { type EndlessOptions, type EndlessReplay, replayEndless } from './replay-endless.ts';
 export { type Line, type ScriptedAgent, scriptedAgent } from './scripted-agent.ts';
 export { createVirtualClock, type VirtualClock } from './virtual-clock.ts';

@@ -1,0 +1,138 @@
+import {
+  type AgentOutcome,
+  type GivenNode,
+  isFeedbackRequest,
+  PIPELINE,
+  phaseRun,
+  planRun,
+  repeatLoop,
+  storyLoop,
+  tightLoop,
+  treeRun,
+  type Workflow,
+  type WorstCaseOptions,
+} from 'loopwright';
+
+/** A loop as it is shipped: with the limits that it has unless others are set. */
+export interface ShippedLoop {
+  readonly name: string;
+  readonly workflow: Workflow;
+  readonly workflows?: readonly Workflow[];
+  readonly input: unknown;
+  readonly options?: WorstCaseOptions;
+}
+
+const FEEDBACK_TYPES = [
+  'technical_infeasibility',
+  'constraint_violation',
+  'missing_requirement',
+  'quality_gate',
+  'a type of our own',
+] as const;
+
+const NEW: AgentOutcome = { name: 'makes something new', output: ({ nth }) => ({ $fresh: nth }) };
+const FAILS: AgentOutcome = { name: 'fails', fails: true };
+
+const sends = (type: string): AgentOutcome => ({
+  name: `sends ${type}`,
+  output: null,
+  feedback: [{ type, targets: ['pm'], severity: 'blocking', description: type, requirement: type }],
+});
+
+/** Two agents, of which the second may send feedback of a type to the first, which may decide anything. */
+const feedbackLoop = (type: string): ShippedLoop => ({
+  name: `feedback: ${type}`,
+  workflow: planRun('pair', {
+    steps: [
+      { id: 'prd', agent: 'pm' },
+      { id: 'design', agent: 'architect', needs: ['prd'] },
+    ],
+  }) as Workflow,
+  input: null,
+  options: {
+    outcomes: (agent, input) =>
+      isFeedbackRequest(input) ? [] : [NEW, FAILS, ...(agent === 'architect' ? [sends(type)] : [])],
+  },
+});
+
+/** Every rooted tree of a size, each once: a node is put below any that came before it. */
+export const treesOf = (size: number): readonly (readonly number[])[] => {
+  const all = (parents: readonly number[]): readonly (readonly number[])[] =>
+    parents.length === size - 1
+      ? [parents]
+      : Array.from({ length: parents.length + 1 }, (_, parent) => all([...parents, parent])).flat();
+  const byForm = new Map<string, readonly number[]>();
+  for (const parents of all([])) {
+    const form = formOf(parents, 0);
+    if (!byForm.has(form)) byForm.set(form, parents);
+  }
+  return [...byForm.values()];
+};
+
+/** What a tree looks like, whatever its nodes are called. */
+const formOf = (parents: readonly number[], node: number): string =>
+  `(${parents
+    .flatMap((parent, index) => (parent === node ? [formOf(parents, index + 1)] : []))
+    .sort()
+    .join('')})`;
+
+/** Each node may make something, ask the one above it for a fix, or fail. */
+const treeLoop = (parents: readonly number[]): ShippedLoop => {
+  const nodes: readonly GivenNode[] = [
+    { id: 'n0' },
+    ...parents.map((parent, index) => ({ id: `n${index + 1}`, parent: `n${parent}` })),
+  ];
+  return {
+    name: `tree ${formOf(parents, 0)}`,
+    workflow: treeRun('tree', { nodes }) as Workflow,
+    input: { task: null },
+    options: { statesMax: 2_000_000 },
+  };
+};
+
+const nestedRun = (): ShippedLoop => {
+  const draft = planRun('draft', {
+    steps: [
+      { id: 'write', agent: 'writer' },
+      { id: 'check', needs: ['write'], gate: { reviewers: ['critic'], corrects: 'write' } },
+    ],
+  });
+  const whole = planRun('whole', {
+    steps: [
+      { id: 'outline', agent: 'planner' },
+      { id: 'draft', run: draft, needs: ['outline'] },
+      { id: 'approve', needs: ['draft'], gate: { reviewers: ['editor'], corrects: 'outline' } },
+    ],
+  });
+  return {
+    name: 'a run in a run',
+    workflow: whole as Workflow,
+    workflows: [draft as Workflow],
+    input: null,
+    options: { statesMax: 1_000_000 },
+  };
+};
+
+/** Of those with 5 nodes, the one without nodes side by side. */
+const CHAIN = [0, 1, 2, 3];
+
+/** Every loop of the package, trees with up to so many nodes, and a chain of 5. */
+export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
+  { name: 'tight', workflow: tightLoop() as Workflow, input: 'a task' },
+  { name: 'repeat', workflow: repeatLoop('repeat', { agent: 'developer' }) as Workflow, input: 'a task' },
+  ...FEEDBACK_TYPES.map(feedbackLoop),
+  {
+    name: 'refinement',
+    workflow: storyLoop('stories', { mode: 'auto' }) as Workflow,
+    input: { stories: [{ id: 'a' }] },
+  },
+  {
+    name: 'seven phases',
+    workflow: phaseRun('phases', { phases: PIPELINE }) as Workflow,
+    input: null,
+    options: { statesMax: 1_000_000 },
+  },
+  ...Array.from({ length: nodesMax }, (_, index) => treesOf(index + 1).map(treeLoop)).flat(),
+  ...(nodesMax < 5 ? [treeLoop(CHAIN)] : []),
+  nestedRun(),
+];

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { type ShippedLoop, shippedLoops, treesOf } from '../../bench/shipped-loops.ts';
+import { createRuntime, type Workflow, type WorstCase } from '../../src/index.ts';
+import { rounds } from '../support/runtimes.ts';
+
+const prove = async ({ workflow, workflows = [], input, options = {} }: ShippedLoop): Promise<WorstCase> => {
+  const all: readonly Workflow[] = [workflow, ...workflows];
+  const runtime = await createRuntime({ file: ':memory:', workflows: all, agents: {}, idle: true });
+  try {
+    return await runtime.worstCase(workflow.name, input, options);
+  } finally {
+    await runtime.close();
+  }
+};
+
+/** Requests to agents, calls with retries, turns: what is proved with the limits that a loop has unless others are set. */
+const BOUNDS: Readonly<Record<string, readonly [requests: number, calls: number, turns: number]>> = {
+  tight: [15, 45, 120],
+  repeat: [10, 30, 80],
+  'feedback: technical_infeasibility': [8, 24, 64],
+  'feedback: constraint_violation': [14, 42, 112],
+  'feedback: missing_requirement': [14, 42, 112],
+  'feedback: quality_gate': [8, 24, 64],
+  'feedback: a type of our own': [8, 24, 64],
+  refinement: [25, 51, 136],
+  'seven phases': [29, 87, 232],
+  'tree ()': [1, 3, 8],
+  'tree (())': [6, 18, 48],
+  'tree (()())': [15, 45, 120],
+  'tree ((()))': [11, 33, 88],
+  'tree (()()())': [28, 84, 224],
+  'tree ((())())': [22, 66, 176],
+  'tree ((()()))': [20, 60, 160],
+  'tree (((())))': [16, 48, 128],
+  'tree ((((()))))': [21, 63, 168],
+  'a run in a run': [60, 180, 480],
+};
+
+// Trees side by side multiply: those of 4 nodes take a minute, and are proved before a release and by `npm run bench`.
+const NODES_MAX = rounds(3, 4);
+
+describe('every loop, with the limits that it has unless others are set', () => {
+  it('the trees are all that there are', () => {
+    expect([1, 2, 3, 4, 5].map((size) => treesOf(size).length)).toEqual([1, 1, 2, 4, 9]);
+  });
+
+  it.each(shippedLoops(NODES_MAX).map((loop) => [loop.name, loop] as const))(
+    'K5, X8: %s ends or asks a person, whatever its agents do',
+    async (name, loop) => {
+      const proof = await prove(loop);
+      console.log(`${name} (${proof.states} states): ${proof.text}`);
+      expect([proof.result, proof.problem, proof.deadEnds]).toEqual(['proved', null, []]);
+      expect(proof.verdicts).toContain('verified');
+      expect(proof.mayAsk).toBe(true);
+      const bound = BOUNDS[name];
+      if (bound) expect([proof.requests, proof.calls, proof.turns]).toEqual(bound);
+    },
+  );
+
+  it('K5, X4: the most that a loop costs follows from what a call of each agent costs', async () => {
+    const [tight] = shippedLoops(0);
+    if (!tight) throw new Error('There is a tight loop.');
+    const free = await prove(tight);
+    expect(Object.keys(free)).not.toContain('costUsd');
+    const costUsd = { developer: 2, reviewer: 0.5 };
+    const paid = await prove({ ...tight, options: { costUsd } });
+    // Five passes, each with three attempts of everyone.
+    expect(paid.costUsd).toBe(5 * 3 * 2.5);
+    expect(paid.text).toContain('for at most $37.50');
+  });
+
+  it('K5: states that nobody comes to without a person are named', async () => {
+    const [tight] = shippedLoops(0);
+    if (!tight) throw new Error('There is a tight loop.');
+    const { unreachable } = await prove(tight);
+    // It asks at its limits, so that no run of it ends otherwise without a person.
+    expect(unreachable['tight-loop']).toEqual(
+      expect.arrayContaining(['accepted', 'cancelled', 'exhausted', 'stalled']),
+    );
+    expect(unreachable['tight-loop']).not.toContain('verified');
+    expect(unreachable['lw.agent']).toEqual(expect.arrayContaining(['paused.resting', 'paused.holding']));
+    expect(unreachable['lw.agent']).not.toContain('working.running');
+  });
+});
