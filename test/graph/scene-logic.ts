@@ -11,9 +11,9 @@ import type { Attempt } from '../../src/machines/agent-work.ts';
 import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
 import { QUESTION } from '../../src/machines/question-machine.ts';
 import { ExploredSystem } from '../../src/proofs/explored-system.ts';
-import { createKeys } from '../../src/proofs/reduce.ts';
 import { createMarks, type Marks, marked } from './marked-machine.ts';
 import { type Deed, type Look, type Message, RUN, type Scene } from './scene.ts';
+import { createSceneKeys } from './scene-keys.ts';
 
 /** One thing that happens to the system of a scene: what a host, an agent or a clock does. */
 export type Happening =
@@ -66,7 +66,7 @@ export const sceneLogic = (scene: Scene): SceneLogic => {
     const { actor, generation } = call;
     return settle(turn(moment, { ...header('begun'), kind: 'begun', actor, call: call.call, generation }));
   };
-  const keyOf = createKeys((machine) => scene.reduce?.[machine]);
+  const keyOf = createSceneKeys((machine) => scene.reduce?.[machine]);
   /** Of the machine that the scene is about, those that have ended are told apart as well. */
   const endsOf = ({ actors }: ExploredSystem): string =>
     [...actors.values()]
@@ -134,11 +134,14 @@ const looksAt = ({ system }: Moment): readonly Look[] =>
       : [],
   );
 
+const openCalls = ({ open }: ExploredSystem) => [...open.values()].flatMap(({ calls }) => calls);
+const openTimers = ({ open }: ExploredSystem) => [...open.values()].flatMap(({ timers }) => timers);
+
 /** The first call that waits in the queue of an agent which has a place for it. */
-const waitingCall = ({ calls, actors }: ExploredSystem, concurrency: number): OpenCall | undefined => {
+const waitingCall = (system: ExploredSystem, concurrency: number): OpenCall | undefined => {
   const isWaiting = ({ announce, actor }: OpenCall) =>
-    announce && JSON.stringify(actors.get(actor)?.snapshot?.value) === '{"working":"queued"}';
-  const all = [...calls.values()];
+    announce && JSON.stringify(system.actors.get(actor)?.snapshot?.value) === '{"working":"queued"}';
+  const all = openCalls(system);
   const begun = (agent: string) => all.filter((call) => call.agent === agent && !isWaiting(call)).length;
   return all.find((call) => isWaiting(call) && begun(call.agent) < concurrency);
 };
@@ -155,7 +158,7 @@ const happeningsIn = (scene: Scene, moment: Moment): readonly Happening[] => {
       deed: name,
     })),
   );
-  const timers = [...system.timers.values()];
+  const timers = openTimers(system);
   const earliest = Math.min(...timers.map(({ dueMs }) => dueMs));
   const fired = timers.filter(({ dueMs }) => dueMs === earliest && Number.isFinite(dueMs));
   const said = looks
@@ -178,7 +181,7 @@ const happeningsIn = (scene: Scene, moment: Moment): readonly Happening[] => {
 
 /** Those that run: what waits in a queue gives no answer. */
 const callsOf = (scene: Scene, system: ExploredSystem): readonly OpenCall[] =>
-  [...system.calls.values()].filter(
+  openCalls(system).filter(
     ({ announce, actor }) =>
       !announce ||
       (scene.deeds !== undefined &&
@@ -191,7 +194,7 @@ const deedsOf = (scene: Scene, { agent, machine, input }: OpenCall): readonly De
 };
 
 const timerOf = ({ system }: Moment, { actor, timer }: { actor: string; timer: string }) => {
-  const found = [...system.timers.values()].find((open) => open.actor === actor && open.timer === timer);
+  const found = openTimers(system).find((open) => open.actor === actor && open.timer === timer);
   if (!found) throw new Error(`There is no timer "${timer}" of "${actor}".`);
   return found;
 };
@@ -213,7 +216,7 @@ const stimulusOf = (scene: Scene, moment: Moment, happening: Happening): Stimulu
       expectedVersion: undefined,
     };
   }
-  const call = [...system.calls.values()].find(({ actor }) => actor === happening.actor);
+  const call = openCalls(system).find(({ actor }) => actor === happening.actor);
   const deed = call && deedsOf(scene, call).find(({ name }) => name === happening.deed);
   if (!call || !deed) throw new Error(`"${happening.actor}" has no call that "${happening.deed}" answers.`);
   return {

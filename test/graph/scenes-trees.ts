@@ -3,7 +3,7 @@ import { COORDINATOR } from '../../src/machines/coordinator-machine.ts';
 import type { CoordinatorState } from '../../src/machines/coordinator-state.ts';
 import { fixLimits } from '../../src/machines/limits.ts';
 import { REDUCTIONS, type Reductions } from '../../src/proofs/reduce.ts';
-import { reduceTree, TREE_REDUCTIONS } from '../../src/proofs/reduce-tree.ts';
+import { reduceTree, treeReductions } from '../../src/proofs/reduce-tree.ts';
 import type { Deed, Look, Message, Scene } from './scene.ts';
 import { RUN } from './scene.ts';
 import {
@@ -37,6 +37,7 @@ const reports = (from: string, to: string, kind?: string): Deed => ({
   beside: { feedback: [item(from, to, kind)] },
 });
 
+const TREE_REDUCTIONS = treeReductions(true);
 const reductions: Reductions = { ...REDUCTIONS, ...TREE_REDUCTIONS, tree: bounded(reduceTree) };
 
 interface Tree {
