@@ -4,11 +4,12 @@
  */
 import { parseArgs } from 'node:util';
 import { measureLatency } from './latency.ts';
+import { measurePeers } from './peers.ts';
 import { measureRebuild } from './rebuild.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureThroughput } from './throughput.ts';
 
-const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild'] as const;
+const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild', 'peers'] as const;
 
 const options = () => {
   try {
@@ -34,7 +35,7 @@ const options = () => {
 
 const { json, quick, only, help } = options();
 if (help) {
-  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery|rebuild]');
+  console.log('npm run bench -- [--json] [--quick] [--only throughput|latency|recovery|rebuild|peers]');
   process.exit(0);
 }
 
@@ -88,5 +89,22 @@ if (wants('rebuild')) {
   say(
     `rebuild     ${whole(rebuild.events_per_s)} events/s (${whole(rebuild.events_per_cpu_s).trim()} by its own time), ${rebuild.partitions.toLocaleString('en-US')} views of ${rebuild.events.toLocaleString('en-US')} events`,
   );
+}
+if (wants('peers')) {
+  const peers = await measurePeers({
+    loops: 1_000,
+    pairs: quick ? 4 : 10,
+    tell: (sentence) => console.error(sentence),
+  });
+  results.peers = peers;
+  for (const [name, { loops, alone, ...many }] of Object.entries(peers)) {
+    const inFlight = loops === 1 ? 'one loop at a time' : `${loops.toLocaleString('en-US')} loops in flight`;
+    say(
+      `peers       ${whole(many.steps_per_s)} steps/s ${name}, ${inFlight}; ours ${whole(many.own_steps_per_s).trim()}: ratio ${many.ratio.toFixed(2)}`,
+    );
+    say(
+      `            ${whole(alone.steps_per_s)} steps/s ${name}, one loop alone; ours ${whole(alone.own_steps_per_s).trim()}: ratio ${alone.ratio.toFixed(2)}`,
+    );
+  }
 }
 if (json) console.log(JSON.stringify(results));

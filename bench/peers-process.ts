@@ -1,0 +1,56 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Ask, OnDisk, Slice } from './peers-task.ts';
+
+/** A contestant in a process of its own. */
+export interface PeerProcess {
+  slice(forMs: number, loops: number): Promise<Slice>;
+  /** All loops to their ends; the process ends too. */
+  finish(): Promise<OnDisk>;
+  kill(): void;
+}
+
+const WORKER = fileURLToPath(new URL('./peers-worker.js', import.meta.url));
+
+export const startPeer = async (
+  { module, variant }: { readonly module: string; readonly variant: string },
+  folder: string,
+): Promise<PeerProcess> => {
+  const { answer, ask, kill } = forkWorker([module, folder, variant]);
+  await answer();
+  return {
+    // What the worker answers to these: see `peers-worker.ts`.
+    slice: (forMs, loops) => ask({ kind: 'slice', forMs, loops }) as Promise<Slice>,
+    finish: () => ask({ kind: 'finish' }) as Promise<OnDisk>,
+    kill,
+  };
+};
+
+/** What is on the disk of a contestant, read by a process that has written nothing. */
+export const readBackOf = (module: string, folder: string): Promise<OnDisk> =>
+  // See `peers-worker.ts`.
+  forkWorker([module, folder, 'read-back']).answer() as Promise<OnDisk>;
+
+const forkWorker = (args: readonly string[]) => {
+  const child = fork(WORKER, args, { execArgv: ['--no-deprecation'] });
+  const answer = (): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const ended = (code: number | null): void =>
+        reject(new Error(`${args[0]} ended with ${code} before it answered.`));
+      child.once('exit', ended);
+      child.once('message', (message) => {
+        child.off('exit', ended);
+        resolve(message);
+      });
+    });
+  return {
+    answer,
+    ask: (question: Ask): Promise<unknown> => {
+      child.send(question);
+      return answer();
+    },
+    kill: () => {
+      child.kill('SIGKILL');
+    },
+  };
+};
