@@ -9,7 +9,7 @@ export const createLoops = ({ loop }: Contestant) => {
   /** When the slice ends. Looked at before each step: a contestant that never waits would let no timer fire. */
   let endMs = 0;
   let isLast = false;
-  let held: (() => void)[] = [];
+  const held: (() => void)[] = [];
   let onQuiet: () => void = () => undefined;
   let onFailure: (error: unknown) => void = () => undefined;
 
@@ -42,10 +42,9 @@ export const createLoops = ({ loop }: Contestant) => {
     if (inFlight === 0) onQuiet();
   };
 
-  const release = (): Promise<void> => {
-    const released = held;
-    held = [];
-    for (const go of released) go();
+  /** Those that were held last go first: one loop alone is the same one in every slice. */
+  const release = (loops: number): Promise<void> => {
+    for (const go of held.splice(-loops)) go();
     return new Promise((resolve, reject) => {
       onQuiet = resolve;
       onFailure = reject;
@@ -53,14 +52,14 @@ export const createLoops = ({ loop }: Contestant) => {
   };
 
   return {
-    /** For so long, then until every loop is between two steps: both are in its time. */
+    /** For so long with so many loops in flight, then until every one is between two steps: both are in its time. */
     async slice(forMs: number, loops: number): Promise<Slice> {
       const before = steps;
       const startMs = performance.now();
       endMs = startMs + forMs;
-      const isQuiet = release();
-      const missing = loops - inFlight;
-      inFlight = loops;
+      const isQuiet = release(loops);
+      const missing = Math.max(0, loops - inFlight);
+      inFlight += missing;
       for (let index = 0; index < missing; index += 1) follow().catch((error: unknown) => onFailure(error));
       await isQuiet;
       return { steps: steps - before, seconds: (performance.now() - startMs) / 1_000 };
@@ -68,7 +67,7 @@ export const createLoops = ({ loop }: Contestant) => {
     /** All loops to their ends. */
     async finish(): Promise<OnDisk> {
       isLast = true;
-      const isQuiet = release();
+      const isQuiet = release(inFlight);
       if (inFlight > 0) await isQuiet;
       return { steps, loops: ended };
     },

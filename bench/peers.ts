@@ -85,14 +85,14 @@ const measurePeer = async (peer: Peer, { loops, pairs }: PeersOptions): Promise<
   const theirs = await startPeer(peer, folders.peer);
   try {
     const peerLoops = Math.min(loops, peer.loopsMax ?? loops);
-    await warmUp(own, theirs, { own: 1, peer: 1 });
-    const alone = await takeTurns(own, theirs, { pairs, own: 1, peer: 1 });
     for (let group = 1; group <= GROUPS; group += 1)
       await warmUp(own, theirs, {
         own: Math.ceil((loops * group) / GROUPS),
         peer: Math.ceil((peerLoops * group) / GROUPS),
       });
     const many = await takeTurns(own, theirs, { pairs, own: loops, peer: peerLoops });
+    // After the others: files that still grow are slower to sync than those that are written over again.
+    const alone = await takeTurns(own, theirs, { pairs, own: 1, peer: 1 });
     await finish(own, OWN.module, folders.own);
     const steps = await finish(theirs, peer.module, folders.peer);
     return { ...many, loops: peerLoops, alone, steps_on_disk: steps };
