@@ -4,6 +4,8 @@ import type { Ask, OnDisk, Slice } from './peers-task.ts';
 
 /** A contestant in a process of its own. */
 export interface PeerProcess {
+  /** Resolves when it is open. */
+  ready(): Promise<unknown>;
   slice(forMs: number, loops: number): Promise<Slice>;
   /** All loops to their ends; the process ends too. */
   finish(): Promise<OnDisk>;
@@ -12,13 +14,13 @@ export interface PeerProcess {
 
 const WORKER = fileURLToPath(new URL('./peers-worker.js', import.meta.url));
 
-export const startPeer = async (
+export const startPeer = (
   { module, variant }: { readonly module: string; readonly variant: string },
   folder: string,
-): Promise<PeerProcess> => {
+): PeerProcess => {
   const { answer, ask, kill } = forkWorker([module, folder, variant]);
-  await answer();
   return {
+    ready: answer,
     // What the worker answers to these: see `peers-worker.ts`.
     slice: (forMs, loops) => ask({ kind: 'slice', forMs, loops }) as Promise<Slice>,
     finish: () => ask({ kind: 'finish' }) as Promise<OnDisk>,

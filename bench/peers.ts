@@ -61,8 +61,16 @@ export const measurePeers = async (options: PeersOptions): Promise<Record<string
   const figures: Record<string, PeerFigures> = {};
   for (const peer of PEERS) {
     const obstacle = obstacleOf(peer);
-    if (obstacle === undefined) figures[peer.name] = await measurePeer(peer, options);
-    else options.tell(`peers.${peer.name} is left out: ${obstacle}`);
+    if (obstacle !== undefined) {
+      options.tell(`peers.${peer.name} is left out: ${obstacle}`);
+      continue;
+    }
+    try {
+      figures[peer.name] = await measurePeer(peer, options);
+    } catch (error) {
+      options.tell(`peers.${peer.name} has no figure: ${String(error)}`);
+      process.exitCode = 1;
+    }
   }
   return figures;
 };
@@ -81,9 +89,10 @@ const GROUPS = 6;
 
 const measurePeer = async (peer: Peer, { loops, pairs }: PeersOptions): Promise<PeerFigures> => {
   const folders = { own: tempFolder(), peer: tempFolder() };
-  const own = await startPeer(OWN, folders.own);
-  const theirs = await startPeer(peer, folders.peer);
+  const own = startPeer(OWN, folders.own);
+  const theirs = startPeer(peer, folders.peer);
   try {
+    await Promise.all([own.ready(), theirs.ready()]);
     const peerLoops = Math.min(loops, peer.loopsMax ?? loops);
     for (let group = 1; group <= GROUPS; group += 1)
       await warmUp(own, theirs, {
