@@ -12,6 +12,9 @@ export interface PeerProcess {
   kill(): void;
 }
 
+/** A slice takes seconds, and the end of a thousand loops a quarter of a minute: who takes longer hangs, and is ended. */
+const ANSWER_MS_MAX = 60_000;
+
 const WORKER = fileURLToPath(new URL('./peers-worker.js', import.meta.url));
 
 export const startPeer = (
@@ -37,10 +40,17 @@ const forkWorker = (args: readonly string[]) => {
   const child = fork(WORKER, args, { execArgv: ['--no-deprecation'] });
   const answer = (): Promise<unknown> =>
     new Promise((resolve, reject) => {
-      const ended = (code: number | null): void =>
-        reject(new Error(`${args[0]} ended with ${code} before it answered.`));
+      const overdue = setTimeout(() => {
+        child.kill('SIGKILL');
+        reject(new Error(`${args[0]} did not answer within ${ANSWER_MS_MAX} ms.`));
+      }, ANSWER_MS_MAX);
+      const ended = (code: number | null, signal: string | null): void => {
+        clearTimeout(overdue);
+        reject(new Error(`${args[0]} ended with ${code ?? signal} before it answered.`));
+      };
       child.once('exit', ended);
       child.once('message', (message) => {
+        clearTimeout(overdue);
         child.off('exit', ended);
         resolve(message);
       });

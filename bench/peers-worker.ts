@@ -32,6 +32,8 @@ const serve = async (): Promise<void> => {
       process.exit(1);
     });
   });
+  // Without its parent it has nothing to do.
+  process.on('disconnect', () => process.exit(1));
   await tell({ ready: true });
 };
 
