@@ -6,12 +6,22 @@ import { parseArgs } from 'node:util';
 import { measureGrowth } from './growth.ts';
 import { measureLatency } from './latency.ts';
 import { measureMemory } from './memory.ts';
+import { measurePeers } from './peers.ts';
 import { measureProof } from './proof.ts';
 import { measureRebuild } from './rebuild.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureThroughput } from './throughput.ts';
 
-const FIGURES = ['throughput', 'latency', 'recovery', 'rebuild', 'growth', 'memory', 'proof'] as const;
+const FIGURES = [
+  'throughput',
+  'latency',
+  'recovery',
+  'rebuild',
+  'growth',
+  'memory',
+  'proof',
+  'peers',
+] as const;
 
 const options = () => {
   try {
@@ -107,5 +117,22 @@ if (wants('proof')) {
   say(
     `proof       ${whole(proof.states_per_s)} states/s (${whole(proof.states_per_cpu_s).trim()} by its own time), ${proof.loops.length} loops in ${proof.all_loops_s.toFixed(1)} s`,
   );
+}
+if (wants('peers')) {
+  const peers = await measurePeers({
+    loops: 1_000,
+    pairs: quick ? 4 : 10,
+    tell: (sentence) => console.error(sentence),
+  });
+  results.peers = peers;
+  for (const [name, { loops, alone, ...many }] of Object.entries(peers)) {
+    const inFlight = loops === 1 ? 'one loop at a time' : `${loops.toLocaleString('en-US')} loops in flight`;
+    say(
+      `peers       ${whole(many.steps_per_s)} steps/s ${name}, ${inFlight}; ours ${whole(many.own_steps_per_s).trim()}: ratio ${many.ratio.toFixed(2)}`,
+    );
+    say(
+      `            ${whole(alone.steps_per_s)} steps/s ${name}, one loop alone; ours ${whole(alone.own_steps_per_s).trim()}: ratio ${alone.ratio.toFixed(2)}`,
+    );
+  }
 }
 if (json) console.log(JSON.stringify(results));

@@ -194,7 +194,8 @@ export class Assembly {
     if (command.kind === 'answer')
       return this.questions.answer(command, { ...(by && { by }), ...(id && { id }) }, origin);
     const header = { id: id ?? this.#nextId(), origin, by: by ?? null, isFresh };
-    const submitted = this.host.submit(await toStimulus(this.parts, command, header));
+    const made = toStimulus(this.parts, command, header);
+    const submitted = this.host.submit(made instanceof Promise ? await made : made);
     return id === undefined ? submitted : this.#onceOnly(id, submitted);
   }
 
