@@ -2,7 +2,7 @@
  * The architect finds a requirement that cannot be met. The pm works again with the architect's analysis, and the architect
  * validates again.
  *
- *   npm start && node build/examples/infeasible-load-time.js
+ *   npm run examples && node build/examples/infeasible-load-time.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * A run that meets a limit, looked at from all sides: why it waits, who did what, what would have been, and whether a changed
  * machine would have changed it.
  *
- *   npm start && node build/examples/looking-back.js
+ *   npm run examples && node build/examples/looking-back.js
  */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * The plan has forgotten authentication, so that the design has none. Of the three who review the design one finds it, and says that
  * it is the plan's fault: the plan is made again, then the design, then nothing else.
  *
- *   npm start && node build/examples/missing-authentication.js
+ *   npm run examples && node build/examples/missing-authentication.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * The qa finds that something is missing. The gap between what was asked for and what was made is shown to pm and developer, who
  * decide that the implementation has to be fixed.
  *
- *   npm start && node build/examples/missing-export.js
+ *   npm run examples && node build/examples/missing-export.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

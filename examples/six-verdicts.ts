@@ -2,7 +2,7 @@
  * A draft and its review, six times: one plan, and every way in which a run of it can end. Before each run stands what it may
  * take at most, found by trying everything that its agents may do.
  *
- *   npm start && node build/examples/six-verdicts.js
+ *   npm run examples && node build/examples/six-verdicts.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * Three stories on one board, each a Markdown file. The reviewer runs what was made: one story lacks a bit of code, one was
  * not understood, and one cannot be done as it is asked for, so that a person is asked.
  *
- *   npm start && node build/examples/stories.js [folder]
+ *   npm run examples && node build/examples/stories.js [folder]
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';

@@ -2,7 +2,7 @@
  * A tight loop on a small project that is broken: an implementer, a linter and a test runner, each a program of its own. The
  * implementer mends only what it is told of, so that it takes three passes.
  *
- *   npm start && node build/examples/tight-loop.js [folder]
+ *   npm run examples && node build/examples/tight-loop.js [folder]
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -3,7 +3,7 @@
  * check; the model is mended and checked again. At the end stand the feedback file, which can be read again, and the
  * statistics.
  *
- *   npm start && node build/examples/tree-feedback-flow.js [folder]
+ *   npm run examples && node build/examples/tree-feedback-flow.js [folder]
  */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * A service that needs a model which nobody has planned: the planner adds it, it is made, and the service is made again. What was
  * made before stays as it is.
  *
- *   npm start && node build/examples/tree-missing-node.js
+ *   npm run examples && node build/examples/tree-missing-node.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * A design that goes in a circle: whoever finds it out tells the planner, which plans anew with a model between the two. Nodes that
  * are the same in the new plan are not made again.
  *
- *   npm start && node build/examples/tree-new-design.js
+ *   npm run examples && node build/examples/tree-new-design.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * A test that fails for what the node above it left out: the model is mended with what the test says, and the test looks
  * again. Every change of the feedback's status is a row.
  *
- *   npm start && node build/examples/tree-test-driven.js
+ *   npm run examples && node build/examples/tree-test-driven.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
  * The developer finds out that the hosting has no WebSockets. The run pauses, architect and pm decide, and the developer goes on
  * with what they have decided.
  *
- *   npm start && node build/examples/websocket-constraint.js
+ *   npm run examples && node build/examples/websocket-constraint.js
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
