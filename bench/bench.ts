@@ -73,7 +73,7 @@ if (wants('throughput')) {
   say(`size        ${whole(bytes_per_event)} bytes/event`);
 }
 if (wants('latency')) {
-  const latency = await measureLatency({ chunks: quick ? 10 : 40 });
+  const latency = await measureLatency({ loops: quick ? 100 : 400 });
   results.latency = latency;
   say(
     `latency     ${whole(latency.turn_p50_us)} us a turn, ${whole(latency.raw_commit_p50_us)} us a bare commit: ratio ${latency.ratio.toFixed(2)}`,

@@ -1,73 +1,100 @@
 import { rmSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { createRuntime, workflow } from 'loopwright';
-import { setup } from 'xstate';
+import { createRuntime, type RecordedEvent } from 'loopwright';
+import { GOAL, loop, loopAgents } from './chart.ts';
 import { median, tempFile } from './measure.ts';
 
 export interface Latency {
   readonly turn_p50_us: number;
   readonly raw_commit_p50_us: number;
   readonly ratio: number;
+  /** Rows that such a turn writes, and bytes in each. */
+  readonly rows: number;
+  readonly row_bytes: number;
 }
 
-const CHUNK = 50;
-const NOTE = 'x'.repeat(250);
-
-const pinger = setup({ types: { events: {} as { type: 'PING'; note: string } } }).createMachine({
-  initial: 'here',
-  states: { here: { on: { PING: 'there' } }, there: { on: { PING: 'here' } } },
-});
+/** What a row has besides its payload: names, numbers, digest. */
+const ROW_BYTES = 250;
+const COMMITS = 9;
 
 /**
- * One loop alone: the time from a stimulus to its event on the bus, against one bare SQLite commit of a row of that size with
- * the same durability. In chunks that take turns.
+ * One loop alone: the time from an agent's answer to its event on the bus, against one bare SQLite commit of as many rows of that
+ * size with the same durability. They take turns: a loop, then some commits.
  */
-export const measureLatency = async ({ chunks }: { chunks: number }): Promise<Latency> => {
+export const measureLatency = async ({ loops }: { readonly loops: number }): Promise<Latency> => {
   const file = tempFile('latency');
+  let answeredMs = 0;
+  const turns: number[] = [];
+  const rows = new Map<number, number[]>();
   const runtime = await createRuntime({
     file,
-    workflows: [workflow('pinger', pinger)],
-    agents: {},
-    limits: { turnsPerRun: 1_000_000 },
+    workflows: [loop],
+    agents: loopAgents(() => {
+      answeredMs = performance.now();
+      return undefined;
+    }, 1),
+    runsFolder: null,
   });
-  const run = await runtime.start('pinger');
-  let publishedMs = 0;
-  run.events$.subscribe(() => {
-    publishedMs = performance.now();
+  runtime.events$.subscribe((event: RecordedEvent) => {
+    if (event.type === 'lw.call.done') {
+      turns.push(performance.now() - answeredMs);
+      rows.set(event.turn, []);
+    }
+    rows.get(event.turn)?.push(JSON.stringify(event.data).length + ROW_BYTES);
   });
-  const turn = async () => {
-    const startMs = performance.now();
-    await run.send({ type: 'PING', note: NOTE });
-    return publishedMs - startMs;
-  };
-  const bare = createBareCommit(tempFile('bare'));
-  const turns: number[] = [];
+  const play = async (): Promise<void> => void (await (await runtime.start('tight-loop', GOAL)).result());
+  // The first loops warm it up, and tell what a turn writes.
+  for (let warm = 0; warm < 20; warm += 1) await play();
+  turns.length = 0;
+  const sizes = [...rows.values()];
+  const rowCount = Math.round(median(sizes.map((each) => each.length)));
+  const rowBytes = Math.round(median(sizes.flat()));
+  const bare = createBareCommit({ rowCount, rowBytes });
+  for (let warm = 0; warm < 100; warm += 1) bare.commit();
   const commits: number[] = [];
-  for (let chunk = 0; chunk < chunks; chunk += 1) {
-    for (let index = 0; index < CHUNK; index += 1) turns.push(await turn());
-    for (let index = 0; index < CHUNK; index += 1) commits.push(bare.commit());
+  for (let played = 0; played < loops; played += 1) {
+    await play();
+    for (let index = 0; index < COMMITS; index += 1) commits.push(bare.commit());
   }
   await runtime.close();
   bare.close();
   rmSync(file, { force: true });
-  // The first chunks warm both up.
-  const [turnMs, commitMs] = [median(turns.slice(2 * CHUNK)), median(commits.slice(2 * CHUNK))];
-  return { turn_p50_us: turnMs * 1_000, raw_commit_p50_us: commitMs * 1_000, ratio: turnMs / commitMs };
+  const [turnMs, commitMs] = [median(turns), median(commits)];
+  return {
+    turn_p50_us: turnMs * 1_000,
+    raw_commit_p50_us: commitMs * 1_000,
+    ratio: turnMs / commitMs,
+    rows: rowCount,
+    row_bytes: rowBytes,
+  };
 };
 
-const createBareCommit = (file: string) => {
+const createBareCommit = ({
+  rowCount,
+  rowBytes,
+}: {
+  readonly rowCount: number;
+  readonly rowBytes: number;
+}) => {
+  const file = tempFile('bare');
   const db = new Database(file);
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
   db.exec('create table rows (id integer primary key, data text not null)');
   const insert = db.prepare('insert into rows (data) values (?)');
-  const row = NOTE.padEnd(500, 'y');
+  const row = 'y'.repeat(rowBytes);
+  const all = db.transaction(() => {
+    for (let index = 0; index < rowCount; index += 1) insert.run(row);
+  });
   return {
     commit: () => {
       const startMs = performance.now();
-      insert.run(row);
+      all();
       return performance.now() - startMs;
     },
-    close: () => db.close(),
+    close: () => {
+      db.close();
+      rmSync(file, { force: true });
+    },
   };
 };
