@@ -6,6 +6,10 @@ const word = (text: string): string =>
 
 const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
 
+/** A command line for the log that was named, if one was. */
+export const inLog = (text: string, { db }: { readonly db?: string | undefined }): string =>
+  db === undefined || !text.startsWith('loopwright ') ? text : `${text} --db ${word(db)}`;
+
 /** What lets runs go on whose process has gone; undefined while one works on the log. */
 export const resumeLine = (file: string, ...runs: readonly string[]): string | undefined =>
   logOwner(file) === undefined ? line('resume', ...runs) : undefined;

@@ -3,7 +3,7 @@ import { EXIT } from '../exit-codes.ts';
 import { isOfPeople, openToLook } from '../open.ts';
 import { linesOf, type RunLine } from '../run-status.ts';
 import { duration, money, table } from '../text.ts';
-import { resumeLine } from '../ways-on.ts';
+import { inLog, resumeLine } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -37,7 +37,8 @@ export const addPs: AddCommand = (command, { terminal, action }) =>
               terminal.say(waiting ? 'No run waits for a person.' : 'No runs yet.');
             else terminal.say(table(HEADS, lines.map(toRow)));
             const resume = lines.some(({ status }) => status === 'working') ? resumeLine(file) : undefined;
-            if (resume !== undefined) terminal.say(`Nobody works on this log now. Go on with: ${resume}`);
+            if (resume !== undefined)
+              terminal.say(`Nobody works on this log now. Go on with: ${inLog(resume, common)}`);
             return EXIT.ok;
           } finally {
             await runtime.close();

@@ -9,7 +9,7 @@ import { type ShownActor, type ShownRun, shownRun } from '../shown-run.ts';
 import { findStory, storiesLike } from '../stories.ts';
 import type { Terminal } from '../terminal.ts';
 import { duration, money, table } from '../text.ts';
-import { resumeLine } from '../ways-on.ts';
+import { inLog, resumeLine } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -37,7 +37,8 @@ export const addShow: AddCommand = (command, { terminal, action }) =>
           if (terminal.isJson) terminal.json(shown);
           else for (const line of inWords(shown, terminal)) terminal.say(line);
           const resume = shown.status === 'working' ? resumeLine(file, run.id) : undefined;
-          if (resume !== undefined) terminal.say(`Nobody works on it now. Go on with: ${escapeLine(resume)}`);
+          if (resume !== undefined)
+            terminal.say(`Nobody works on it now. Go on with: ${escapeLine(inLog(resume, options))}`);
           return EXIT.ok;
         } finally {
           await runtime.close();
