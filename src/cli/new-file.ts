@@ -19,6 +19,8 @@ export interface NewFileOptions {
   readonly force?: boolean;
   /** Where a path that is not absolute begins: the folder of the process unless set. */
   readonly cwd?: string;
+  /** The log that is read meanwhile: nothing takes its place, nor that of the files beside it. */
+  readonly log?: string;
 }
 
 /**
@@ -27,7 +29,8 @@ export interface NewFileOptions {
  *
  * @throws {RuntimeError} WRONG_USE, FILE_EXISTS
  */
-export const newFileAt = (given: string, { force = false, cwd = '.' }: NewFileOptions = {}): string => {
+export const newFileAt = (given: string, options: NewFileOptions = {}): string => {
+  const { force = false, cwd = '.', log } = options;
   if (given === '' || given.length > 4_000 || /\p{Cc}/u.test(given) || /(?:^|\/)\.{0,2}$/.test(given))
     throw wrong(`"${given}" is not the path of a file.`, 'Give the path of a file that is not there yet.');
   const path = resolve(realpathSync(cwd), given);
@@ -42,8 +45,14 @@ export const newFileAt = (given: string, { force = false, cwd = '.' }: NewFileOp
       'Give the path of a file that is not there yet.',
     );
   if (!force) throw new RuntimeError('FILE_EXISTS', { file: given });
+  if (log !== undefined && isOfLog(path, realpathSync(resolve(cwd, log))))
+    throw wrong(`"${given}" belongs to the log itself.`, 'Give the path of another file.');
   return path;
 };
+
+const BESIDE_LOG = ['', '-wal', '-shm', '-journal', '.lock'];
+
+const isOfLog = (path: string, log: string): boolean => BESIDE_LOG.some((end) => path === `${log}${end}`);
 
 const realFolder = (folder: string, given: string): string => {
   try {

@@ -1,10 +1,18 @@
-import type { Command, WhatIfOptions } from '../index.ts';
+import { type Command, logOwner, type WhatIfOptions } from '../index.ts';
 
 /** A word of a command line, quoted if a shell would read something else. */
 const word = (text: string): string =>
   /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
+
+/** A command line for the log that was named, if one was. */
+export const inLog = (text: string, { db }: { readonly db?: string | undefined }): string =>
+  db === undefined || !text.startsWith('loopwright ') ? text : `${text} --db ${word(db)}`;
+
+/** What lets runs go on whose process has gone; undefined while one works on the log. */
+export const resumeLine = (file: string, ...runs: readonly string[]): string | undefined =>
+  logOwner(file) === undefined ? line('resume', ...runs) : undefined;
 
 /** The command line that does what a command says. */
 export const goOnLine = (command: Command): string => {

@@ -2,7 +2,7 @@ import { delivery } from '../events/delivery.ts';
 import type { Json, JsonObject } from '../events/json.ts';
 import { addSpent, NOTHING_SPENT } from '../events/usage.ts';
 import { type AgentReply, NO_BUDGET, type WorkRequest } from './agent-work.ts';
-import { compareArtifact, readIssues, standing } from './issues.ts';
+import { compareArtifact, noteIssues, readIssues, standing } from './issues.ts';
 import { budgetLeft, metLimit } from './limits.ts';
 import {
   closeCorrections,
@@ -299,7 +299,9 @@ const endWith = (state: PhaseState, step: Step, output: Json): PhaseOutcome => {
   const fate = compareArtifact(before.hashes, hash);
   const ended = { type: 'phase.done', phase: step.id, run: before.runs, hash, fate };
   const closed = closeCorrections(done, ({ detected }) => detected === step.id, 'verified');
-  return { state: closed.state, messages: [ended, ...closed.messages] };
+  // What it found before, it has not found again.
+  const issues = noteIssues(state.issues, [], { gate: step.id, pass: before.rejections + 1 });
+  return { state: { ...closed.state, issues }, messages: [ended, ...closed.messages] };
 };
 
 const failPhase = (

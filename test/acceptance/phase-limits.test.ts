@@ -28,6 +28,17 @@ describe('limits of phase runs', () => {
     );
   });
 
+  it('P6: what was corrected before is no debt of a run that is taken as it is', async () => {
+    const played = await play(delivery, {
+      'design-review': (_, nth) => (nth === 1 ? fail(['alpha in the design', 'design']) : 'PASS'),
+      test: failing(99, 'code'),
+    });
+    await decide(played, 'accept', { by: 'ada' });
+    const { result } = await readBack(played);
+    expect(result.verdict).toBe('accepted');
+    expect(result.output?.debt.map(({ gate }) => gate)).toEqual(['test']);
+  });
+
   it('P6: the failed passes of all phases are added up: 10 in the run', async () => {
     // Design review and code review take turns: neither of them alone comes to its limit.
     const many = phaseRun('delivery', {

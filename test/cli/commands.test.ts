@@ -161,7 +161,9 @@ describe('init', () => {
   it('writes a workflow that runs and a test that passes', async () => {
     const other = cliFolder();
     try {
-      expect((await other.run('init', 'mine')).code).toBe(0);
+      expect((await other.run('init')).stdout).toMatch(/^Wrote to this folder: workflow.yaml, .*\n/);
+      const { code, stdout } = await other.run('init', 'mine');
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote to mine: workflow.yaml, .*\n/)]);
       const folder = join(other.folder, 'mine');
       mkdirSync(join(folder, 'node_modules'));
       symlinkSync(resolve('.'), join(folder, 'node_modules', 'loopwright'));

@@ -30,13 +30,19 @@ const HELD = {
 };
 
 describe('a run that is left goes on', () => {
-  it('Ctrl-C leaves a run with exit 130; resume ends it, from the log alone, wherever its file has gone', async () => {
+  it('X7: Ctrl-C leaves a run with exit 130, and all that looks at it says so; resume ends it, from the log alone, wherever its file has gone', async () => {
     const file = cli.file('held.yaml', HELD);
     const started = cli.start('run', file, 'a task');
     await started.wrote('developer');
+    const told = async (...args: string[]) => (await cli.run(...args)).stdout;
+    for (const look of [['ps'], ['show', 'held'], ['why', 'held']])
+      expect(await told(...look)).not.toContain('Nobody works');
     started.child.kill('SIGINT');
     const left = await started.ended;
     expect(left.code).toBe(130);
+    expect(await told('ps')).toContain('Nobody works on this log now. Go on with: loopwright resume\n');
+    expect(await told('show', 'held')).toContain('Go on with: loopwright resume held-1\n');
+    expect(await told('why', 'held')).toContain('To go on: loopwright resume held-1\n');
     expect(left.stderr).toContain('go on with: loopwright resume held-1');
     expect(await cli.json(['ps'])).toMatchObject([{ id: 'held-1', status: 'working' }]);
     mkdirSync(join(cli.folder, 'moved'));

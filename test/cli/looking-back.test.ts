@@ -40,6 +40,17 @@ describe('why', () => {
     expect((await cli.run('why', String(why.position))).stdout).toContain(`It is this: ${why.position}`);
     expect((await cli.run('why', 'ship-3/agent:reviewer')).code).toBe(0);
   });
+
+  it('X7: the command that it names is for the log that was looked at, and goes on', async () => {
+    expect((await cli.run('backup', 'a copy.db')).code).toBe(0);
+    const { stdout } = await cli.run('why', 'last', '--db', 'a copy.db');
+    const named = /^To go on: loopwright (.*)$/m.exec(stdout)?.[1];
+    expect(named).toBe("answer ship-3/question continue --db 'a copy.db'");
+    const answered = await cli.run('answer', 'ship-3/question', 'continue', '--db', 'a copy.db');
+    expect(answered.stdout).toContain("Go on with: loopwright resume ship-3 --db 'a copy.db'");
+    expect(await cli.json(['questions', 'ship-3', '--db', 'a copy.db'])).toEqual([]);
+    expect(await cli.json(['questions', 'ship-3'])).toHaveLength(1);
+  });
 });
 
 describe('audit', () => {

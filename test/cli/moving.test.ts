@@ -108,6 +108,25 @@ describe('export, import and backup of a log', () => {
     expect(await cli.json(['verify', '--db', 'mine.txt'])).toMatchObject({ ok: true });
     expect(readdirSync(cli.folder).filter((file) => file.includes('partial'))).toEqual([]);
   });
+
+  it('S13: nothing takes the place of the log that is read, also with --force', async () => {
+    await cli.run('backup', 'own.db');
+    symlinkSync('own.db', pathOf('named.db'));
+    for (const end of ['', '-wal', '-shm', '.lock']) writeFileSync(pathOf(`own.db${end}`), '', { flag: 'a' });
+    for (const command of ['export', 'backup'])
+      for (const db of ['own.db', 'named.db'])
+        for (const end of ['', '-wal', '-shm', '.lock']) {
+          const { code, stderr } = await callHere(cli.folder, [
+            command,
+            `own.db${end}`,
+            '--force',
+            '--db',
+            db,
+          ]);
+          expect([code, stderr]).toEqual([2, expect.stringContaining('belongs to the log itself')]);
+        }
+    expect(await cli.json(['verify', '--db', 'own.db'])).toMatchObject({ ok: true });
+  });
 });
 
 describe('import of files of other systems', () => {

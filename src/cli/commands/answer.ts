@@ -6,6 +6,7 @@ import { EXIT } from '../exit-codes.ts';
 import { findRun, lookUp } from '../open.ts';
 import { howToAnswer } from '../question-text.ts';
 import { sendToOwner } from '../send-to-owner.ts';
+import { inLog } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -45,7 +46,8 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
         else {
           terminal.say(`${escapeLine(question.id)}: answered ${escapeLine(option ?? 'in own words')}.`);
           if (verdict !== null) terminal.say(`${escapeLine(question.run)} has ended ${verdict}.`);
-          else if (!hasOwner) terminal.say(`Go on with: loopwright resume ${escapeLine(question.run)}`);
+          else if (!hasOwner)
+            terminal.say(`Go on with: ${inLog(`loopwright resume ${escapeLine(question.run)}`, options)}`);
         }
         return EXIT.ok;
       }),

@@ -5,7 +5,7 @@ import { existingLog } from '../log-file.ts';
 import { draftOf, newFileAt, takePlace } from '../new-file.ts';
 
 const EXAMPLES = `
-Example:
+Examples:
   loopwright backup log-2026-01-31.db   while runs go on`;
 
 /** `backup`: a copy of the log, whoever writes it. */
@@ -17,12 +17,14 @@ export const addBackup: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action<{ force?: boolean }>(async ([file = ''], { force = false, ...common }) => {
-        const path = newFileAt(file, { force });
-        const log = await openLog(existingLog(common));
+        const source = existingLog(common);
+        const place = { force, log: source };
+        const path = newFileAt(file, place);
+        const log = await openLog(source);
         try {
           const draft = draftOf(path);
           await log.backup(draft);
-          takePlace(draft, file, { force });
+          takePlace(draft, file, place);
           const { position, turn } = await log.head();
           if (terminal.isJson) terminal.json({ file: path, position, turn });
           else terminal.say(`Copied to ${file}.`);

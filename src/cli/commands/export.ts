@@ -42,11 +42,11 @@ export const addExport: AddCommand = (command, { terminal, action }) =>
     .action(
       action<Options>(async ([given = '-'], { format = 'log', run, force = false, ...common }) => {
         const write = writerOf(format, run);
-        const { runtime } = await openToLook(common);
+        const { file: log, runtime } = await openToLook(common);
         const isFile = given !== '-';
         let file: NewFile | undefined;
         try {
-          file = isFile ? createNewFile(given, { force }) : undefined;
+          file = isFile ? createNewFile(given, { force, log }) : undefined;
           const about = await write(runtime, file ? file.write : toStandardOutput);
           file?.finish();
           if (isFile && terminal.isJson) terminal.json({ file: given, format, ...about });

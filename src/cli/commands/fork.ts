@@ -146,7 +146,7 @@ const tell = (
       : `ends ${verdict}`;
   terminal.say(`The branch of ${escapeLine(run.id)} ${ended}.`);
   terminal.say(
-    difference ? `It parts from the log: ${escapeLine(difference.text)}` : 'It is the same as the log.',
+    difference ? `It parts from the log: ${escapeLine(difference.text)}` : 'It does not part from the log.',
   );
   terminal.say(`${reused} recorded answers were used again.`);
   const listed = isMade ? branch.made() : calls;

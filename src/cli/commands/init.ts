@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { RuntimeError } from '../../errors.ts';
 import type { AddCommand } from '../command-table.ts';
 import { escapeLine } from '../escape.ts';
@@ -33,7 +33,8 @@ export const addInit: AddCommand = (command, { terminal, action }) =>
         const files = [...FILES.map(([name]) => name), ...(isIgnored === 'written' ? ['.gitignore'] : [])];
         if (terminal.isJson) terminal.json({ folder, files });
         else {
-          terminal.say(`Wrote ${files.join(', ')} to ${escapeLine(folder)}.`);
+          const where = resolve(folder) === process.cwd() ? 'this folder' : escapeLine(folder);
+          terminal.say(`Wrote to ${where}: ${files.join(', ')}`);
           if (isIgnored === 'missing') terminal.say('Add this line to your .gitignore: .loopwright/');
           terminal.say(`Next: loopwright run ${escapeLine(join(folder, 'workflow.yaml'))}`);
         }

@@ -3,6 +3,7 @@ import { EXIT } from '../exit-codes.ts';
 import { isOfPeople, openToLook } from '../open.ts';
 import { linesOf, type RunLine } from '../run-status.ts';
 import { duration, money, table } from '../text.ts';
+import { inLog, resumeLine } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -22,7 +23,7 @@ export const addPs: AddCommand = (command, { terminal, action }) =>
     .action(
       action<{ waiting?: boolean; all?: boolean }>(
         async (_args, { waiting = false, all = false, ...common }) => {
-          const { runtime } = await openToLook(common);
+          const { file, runtime } = await openToLook(common);
           try {
             const runs = (await runtime.runs()).filter((run) => all || isOfPeople(run));
             const ended = runs.filter(({ verdict }) => verdict !== null);
@@ -35,6 +36,9 @@ export const addPs: AddCommand = (command, { terminal, action }) =>
             else if (lines.length === 0)
               terminal.say(waiting ? 'No run waits for a person.' : 'No runs yet.');
             else terminal.say(table(HEADS, lines.map(toRow)));
+            const resume = lines.some(({ status }) => status === 'working') ? resumeLine(file) : undefined;
+            if (resume !== undefined)
+              terminal.say(`Nobody works on this log now. Go on with: ${inLog(resume, common)}`);
             return EXIT.ok;
           } finally {
             await runtime.close();

@@ -9,6 +9,7 @@ import { type ShownActor, type ShownRun, shownRun } from '../shown-run.ts';
 import { findStory, storiesLike } from '../stories.ts';
 import type { Terminal } from '../terminal.ts';
 import { duration, money, table } from '../text.ts';
+import { inLog, resumeLine } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -23,7 +24,7 @@ export const addShow: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action(async ([given = ''], options) => {
-        const { runtime } = await openToLook(options);
+        const { file, runtime } = await openToLook(options);
         try {
           const run = await findRun(runtime, given).catch(async (error: unknown) => {
             const isStory =
@@ -35,6 +36,9 @@ export const addShow: AddCommand = (command, { terminal, action }) =>
           const shown = await shownRun(runtime, run);
           if (terminal.isJson) terminal.json(shown);
           else for (const line of inWords(shown, terminal)) terminal.say(line);
+          const resume = shown.status === 'working' ? resumeLine(file, run.id) : undefined;
+          if (resume !== undefined)
+            terminal.say(`Nobody works on it now. Go on with: ${escapeLine(inLog(resume, options))}`);
           return EXIT.ok;
         } finally {
           await runtime.close();

@@ -1,9 +1,9 @@
 import { isRuntimeError, type Runtime, type Why } from '../../index.ts';
-import type { AddCommand } from '../command-table.ts';
+import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeText } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, openToLook } from '../open.ts';
-import { forkLine, goOnLine } from '../ways-on.ts';
+import { forkLine, goOnLine, inLog, resumeLine } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -19,11 +19,11 @@ export const addWhy: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action(async ([id = ''], common) => {
-        const { runtime } = await openToLook(common);
+        const { file, runtime } = await openToLook(common);
         try {
           const why = await whyOf(runtime, id);
           if (terminal.isJson) terminal.json(why);
-          else terminal.say(inWords(why));
+          else terminal.say(inWords(why, { ...common, file }));
           return EXIT.ok;
         } finally {
           await runtime.close();
@@ -45,11 +45,17 @@ const whyOf = async (runtime: Runtime, given: string): Promise<Why> => {
 };
 
 /** The commands are those of the command line in place of calls of the API. */
-const inWords = ({ text, run, commands, branch }: Why): string =>
-  [
+const inWords = (
+  { text, run, standing, commands, branch }: Why,
+  log: CommonOptions & { readonly file: string },
+): string => {
+  const resume = standing === 'working' ? resumeLine(log.file, run) : undefined;
+  return [
     ...text.split('\n').filter((line) => !line.startsWith('To go on')),
-    ...commands.map((command) => `To go on: ${goOnLine(command)}`),
-    ...(branch ? [`To go on in a branch: ${forkLine(run, branch)}`] : []),
+    ...commands.map((command) => `To go on: ${inLog(goOnLine(command), log)}`),
+    ...(resume === undefined ? [] : [`Nobody works on it now. To go on: ${inLog(resume, log)}`]),
+    ...(branch ? [`To go on in a branch: ${inLog(forkLine(run, branch), log)}`] : []),
   ]
     .map(escapeText)
     .join('\n');
+};
