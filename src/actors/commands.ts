@@ -49,10 +49,13 @@ export interface CommandPorts {
 export const toStimulus = async (
   ports: CommandPorts,
   command: Exclude<Command, { kind: 'answer' }>,
-  { isFresh = false, ...header }: CommandHeader,
+  { isFresh = false, ...given }: CommandHeader,
 ): Promise<Incoming> => {
-  checkText('id', header.id, NAME_LENGTH_MAX);
-  if (header.by !== null) checkText('by', header.by, NAME_LENGTH_MAX);
+  const { door } = ports;
+  checkText('id', given.id, NAME_LENGTH_MAX);
+  if (door.text(given.id) !== given.id) throw secretIn('id');
+  if (given.by !== null) checkText('by', given.by, NAME_LENGTH_MAX);
+  const header = { ...given, by: given.by === null ? null : door.text(given.by) };
   switch (command.kind) {
     case 'start': {
       const definition = ports.registry.newest(command.workflow);
@@ -62,12 +65,12 @@ export const toStimulus = async (
           known: ports.registry.names(),
         });
       const { prepare } = definition.workflow.options;
-      const run = checkId(checkAddress(command.run));
+      const run = checkId(checkAddress(ports, command.run));
       const folder = ports.runsFolder === null ? null : `${ports.runsFolder}/${run}`;
-      const given = prepare
+      const prepared = prepare
         ? prepare(command.input, { run, folder, cwd: process.cwd() })
         : (command.input ?? null);
-      const input = await admit(ports, given, 'input');
+      const input = await admit(ports, prepared, 'input');
       return {
         ...header,
         cause: null,
@@ -85,7 +88,7 @@ export const toStimulus = async (
         ...header,
         cause: null,
         kind: 'message',
-        to: checkAddress(command.to),
+        to: checkAddress(ports, command.to),
         type,
         data,
         expectedVersion: command.expectedVersion,
@@ -94,15 +97,13 @@ export const toStimulus = async (
     case 'cancel': {
       const { run, reason = 'cancelled' } = command;
       checkText('reason', reason, REASON_LENGTH_MAX);
-      // The door takes secrets out of it; a text of this length stays a text.
-      const { value } = ports.door.admit(reason, 'reason');
       return {
         ...header,
         cause: null,
         kind: 'end',
         run,
         verdict: 'cancelled',
-        reason: typeof value === 'string' ? value : reason,
+        reason: door.text(reason),
       };
     }
     case 'resend':
@@ -124,8 +125,14 @@ const checkText = (option: string, text: string, lengthMax: number): void => {
   throw new RuntimeError('BAD_OPTION', { option, found, expected: `a text of 1 to ${lengthMax} characters` });
 };
 
-const checkAddress = (address: Address): Address => {
-  if (isText(address, ADDRESS_LENGTH_MAX)) return address;
+const secretIn = (option: string): RuntimeError =>
+  new RuntimeError('BAD_OPTION', { option, found: 'a text with a secret in it', expected: 'one without' });
+
+const checkAddress = ({ door }: CommandPorts, address: Address): Address => {
+  if (isText(address, ADDRESS_LENGTH_MAX)) {
+    if (door.text(address) !== address) throw secretIn('address');
+    return address;
+  }
   const shown = typeof address === 'string' ? address.slice(0, 80) : typeof address;
   throw new RuntimeError('BAD_ADDRESS', { address: shown, problem: 'it is no text, or empty, or too long' });
 };
@@ -147,6 +154,7 @@ const admitMessage = async (ports: CommandPorts, message: unknown) => {
     throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
   if (!isText(type, NAME_LENGTH_MAX))
     throw new RuntimeError('BAD_MESSAGE', { found: 'one with a type that is too long or not well-formed' });
+  if (ports.door.text(type) !== type) throw secretIn('type');
   if (isReservedType(type)) throw new RuntimeError('RESERVED_EVENT', { type });
   return { type, data: await admit(ports, payload, type) };
 };

@@ -1,4 +1,5 @@
 import { type ErrorCode, isRuntimeError } from '../errors.ts';
+import { createRedactor } from '../index.ts';
 import { escapeText } from './escape.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
@@ -38,7 +39,9 @@ const exitOfError = (code: string | undefined): ExitCode =>
 
 /** Tells of an error: what is wrong and what is right, in words or as JSON, on the standard error. */
 export const reportError = (terminal: Terminal, error: unknown): ExitCode => {
-  const { message, code } = told(error);
+  const { message: whole, code } = told(error);
+  // Here already: in a text of JSON, a key without an end would go on to the end of that.
+  const message = createRedactor({}).text(whole);
   if (terminal.isJson)
     terminal.note(JSON.stringify({ error: { ...(code !== undefined && { code }), message } }));
   else terminal.note(`${terminal.colors.red('error:')} ${escapeText(message)}`);

@@ -5,6 +5,7 @@ import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, lookUp } from '../open.ts';
 import { howToAnswer } from '../question-text.ts';
+import { redacted } from '../redacted.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 
 const EXAMPLES = `
@@ -34,14 +35,14 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
         const { file, found: question } = await lookUp(options, (runtime) => findQuestion(runtime, given));
         const said = checkedAnswer(question, option, options);
         const { note } = options;
-        const { hasOwner } = await sendToOwner(
+        const { hasOwner, redactor } = await sendToOwner(
           file,
           { kind: 'answer', question: question.id, ...said, ...(note !== undefined && { note }) },
           { by: whoIsHere(options) },
         );
         const { verdict } = await runNow(question.run, options);
-        if (terminal.isJson)
-          terminal.json({ question: question.id, run: question.run, ...said, hasOwner, verdict });
+        const answered = { question: question.id, run: question.run, ...said, hasOwner, verdict };
+        if (terminal.isJson) terminal.json(redacted(answered, redactor));
         else {
           terminal.say(`${escapeLine(question.id)}: answered ${escapeLine(option ?? 'in own words')}.`);
           if (verdict !== null) terminal.say(`${escapeLine(question.run)} has ended ${verdict}.`);
