@@ -207,7 +207,7 @@ const toRuntime = (assembly: Assembly): Runtime => {
       return questions.open(filter.run);
     },
     questions$: SafeObservable.over(questions.questions$, onFault),
-    answer: (question, option, { by, id, note, value } = {}) =>
+    answer: (question, option, { by, id, note, value, expect } = {}) =>
       assembly.execute(
         {
           kind: 'answer',
@@ -215,6 +215,7 @@ const toRuntime = (assembly: Assembly): Runtime => {
           option,
           ...(note !== undefined && { note }),
           ...(value !== undefined && { value }),
+          ...(expect !== undefined && { expect }),
         },
         { ...(by !== undefined && { by }), ...(id !== undefined && { id }) },
       ),

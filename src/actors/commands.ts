@@ -25,6 +25,8 @@ export type Command =
       readonly option?: string | null;
       readonly value?: Json;
       readonly note?: string | null;
+      /** Refuse it unless the question shows what has this fingerprint: see `questionFingerprint`. */
+      readonly expect?: string;
     }
   /** Sends a dead letter again, to whom it was meant for. */
   | { readonly kind: 'resend'; readonly position: number };

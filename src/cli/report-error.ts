@@ -23,6 +23,7 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'MACHINE_REFUSED',
   'NOT_A_LOG',
   'NOT_PAUSABLE',
+  'QUESTION_CHANGED',
   'QUESTION_CLOSED',
   'RUN_ENDED',
   'RUN_EXISTS',

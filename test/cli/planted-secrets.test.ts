@@ -441,7 +441,7 @@ describe('S12: what is written and printed', () => {
     }
     await call('export', 'out/log.jsonl');
     await call('export', 'out/progress.json', '--format', 'progress', '--run', 'answers-1');
-    for (const { id } of runs.filter(({ id }) => id.startsWith('import-')))
+    for (const { id } of runs.filter((run) => run.id.startsWith('import-')))
       await call('export', `out/${id}.jsonl`, '--format', 'feedback', '--run', id);
     expect((await call('backup', 'out/backup.db')).code).toBe(0);
     expect((await call('import', 'out/log.jsonl', '--db', 'out/again.db')).code).toBe(0);
