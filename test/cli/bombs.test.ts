@@ -32,7 +32,7 @@ beforeAll(() => {
   cli.file('deep.json', '['.repeat(5_000_000));
   cli.file('deep.yaml', `name: x\nloop: ${'['.repeat(400_000)}`);
   cli.file('wide.json', `{"feedback_loop":${JSON.stringify(Array.from({ length: 400_000 }, () => ({})))}}`);
-  cli.file('nested.json', `{"task":${'{"a":'.repeat(2_000)}1${'}'.repeat(2_000)}}`);
+  cli.file('nested.json', `{"task":${'{"a":'.repeat(500)}1${'}'.repeat(500)}}`);
   cli.file(
     'laughs.yaml',
     `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 20 }, (_, n) => `b${n}: &b${n} [${`*${n === 0 ? 'a' : `b${n - 1}`},`.repeat(9)}]`).join('\n')}\n`,
