@@ -42,6 +42,7 @@ export interface ErrorFields extends AgentErrorFields {
   BAD_ANSWER: { question: string; problem: string; options: readonly string[] };
   UNKNOWN_QUESTION: { question: string };
   QUESTION_CLOSED: { question: string; outcome: string };
+  QUESTION_CHANGED: { question: string; expected: string; found: string };
   NOT_PAUSABLE: { run: string };
   BAD_FEEDBACK: { run: string; problems: readonly string[] };
   UNKNOWN_LOOP: { loop: string };
@@ -173,6 +174,10 @@ const MESSAGES: {
   QUESTION_CLOSED: ({ question, outcome }) => [
     `The question "${question}" is closed: ${outcome}.`,
     'See the open ones with runtime.questions().',
+  ],
+  QUESTION_CHANGED: ({ question, expected, found }) => [
+    `The question "${question}" has the fingerprint ${found}, not ${expected}: it is not what was looked at.`,
+    'Look at it again, and answer with its fingerprint if the answer still holds.',
   ],
   NOT_PAUSABLE: ({ run }) => [
     `The run "${run}" cannot be paused or resumed now: its workflow does not take that message.`,

@@ -50,6 +50,7 @@ export type {
 } from './events/feedback.ts';
 // Values and errors.
 export type { Failure, Json, JsonObject } from './events/json.ts';
+export { questionFingerprint } from './events/question-fingerprint.ts';
 export { createRedactor, type Redactor, type SecretOptions } from './events/redact.ts';
 export type { Severity } from './events/severity.ts';
 export type { StandardSchema } from './events/standard-schema.ts';

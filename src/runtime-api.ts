@@ -75,7 +75,7 @@ export interface Runtime<Workflows extends Workflow = Workflow> extends LookingB
   /**
    * Answers a question with one of its options, or null and a value if it takes a free answer.
    *
-   * @throws {RuntimeError} UNKNOWN_QUESTION, BAD_ANSWER, QUESTION_CLOSED with who answered it and how
+   * @throws {RuntimeError} UNKNOWN_QUESTION, BAD_ANSWER, QUESTION_CLOSED with who answered it and how, QUESTION_CHANGED
    */
   answer(question: Address, option: string | null, options?: AnswerOptions): Promise<Receipt>;
 

@@ -207,15 +207,9 @@ const toRuntime = (assembly: Assembly): Runtime => {
       return questions.open(filter.run);
     },
     questions$: SafeObservable.over(questions.questions$, onFault),
-    answer: (question, option, { by, id, note, value } = {}) =>
+    answer: (question, option, { by, id, ...said } = {}) =>
       assembly.execute(
-        {
-          kind: 'answer',
-          question,
-          option,
-          ...(note !== undefined && { note }),
-          ...(value !== undefined && { value }),
-        },
+        { kind: 'answer', question, option, ...said },
         { ...(by !== undefined && { by }), ...(id !== undefined && { id }) },
       ),
     feedback: feedbackOf(assembly),

@@ -4,12 +4,15 @@ import type { Command } from './actors/commands.ts';
 import type { CommandOutcome } from './actors/inbox-drain.ts';
 import { isRuntimeError, RuntimeError } from './errors.ts';
 import { createDoor } from './events/door.ts';
+import type { SecretOptions } from './events/redact.ts';
 import { openInbox } from './store/inbox.ts';
 
 export interface SendCommandOptions {
   /** The same id is carried out once only: give it again to ask for the outcome. A new one unless set. */
   readonly id?: string;
   readonly by?: string;
+  /** What must not even be in the inbox: as the runtime has it. Tokens of a known shape are taken out without it. */
+  readonly secrets?: SecretOptions;
   /** How long to wait for the owner; 10 seconds unless set. */
   readonly timeoutMs?: number;
   /**
@@ -31,16 +34,20 @@ const TIMEOUT_MS = 10_000;
 export const sendCommand = async (
   file: string,
   command: Command,
-  { id = uuid(), by, timeoutMs = TIMEOUT_MS, open }: SendCommandOptions = {},
+  { id = uuid(), by, secrets = {}, timeoutMs = TIMEOUT_MS, open }: SendCommandOptions = {},
 ): Promise<CommandOutcome> => {
-  // Checked here too, so that the sender hears of it at once and nothing that looks like a token is left in the inbox.
-  const body = createDoor({ largeStringBytes: Number.MAX_SAFE_INTEGER }).admit(
-    withoutUndefined(command),
-    'command',
-  ).json;
+  // Checked here too, so that the sender hears of it at once and no secret is left in the inbox.
+  const door = createDoor({ largeStringBytes: Number.MAX_SAFE_INTEGER, secrets });
+  const body = door.admit(withoutUndefined(command), 'command').json;
   const inbox = openInbox(file);
   try {
-    inbox.post({ id, kind: command.kind, body, by: by ?? null, atMs: Date.now() });
+    inbox.post({
+      id,
+      kind: command.kind,
+      body,
+      by: by === undefined ? null : door.text(by),
+      atMs: Date.now(),
+    });
     if (open) await carryOut(open);
     const untilMs = performance.now() + timeoutMs;
     for (;;) {

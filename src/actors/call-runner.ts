@@ -44,6 +44,7 @@ const PROGRESS_MAX_PER_SECOND = 100;
 
 /** Short enough to stay in the event itself. */
 const FAILURE_TEXT_MAX = 4_100;
+const LOOKED_AT_MAX = 256 * 1024;
 
 /** setTimeout takes at most 2^31 - 1 milliseconds and fires at once beyond that. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
@@ -78,12 +79,10 @@ const hasBegun = (ports: CallPorts, call: Recorded<OpenCall>): Promise<boolean> 
 
 /** What the log keeps of what an agent threw: without secrets, and even if it throws when it is looked at. */
 const failureIn = ({ door }: CallPorts, thrown: unknown): Failure => {
-  const clean = (text: unknown): string => {
-    const { value } = door.admit(String(text).slice(0, FAILURE_TEXT_MAX).toWellFormed(), 'error');
-    return typeof value === 'string' ? value : '';
-  };
+  const clean = (text: unknown): string =>
+    door.text(String(text).slice(0, LOOKED_AT_MAX)).slice(0, FAILURE_TEXT_MAX).toWellFormed();
   try {
-    const { name, message, code, ...retries } = failureOf(thrown);
+    const { name, message, code, ...retries } = failureOf(thrown, door.text);
     return {
       name: clean(name),
       message: clean(message),
@@ -177,6 +176,7 @@ const requestOf = (
 
 const linkOf = (ports: CallPorts, withdrawal: Withdrawal): CallLink => ({
   log: ports.logTag,
+  redact: ports.door.text,
   hold: (ending) => {
     withdrawal.hold(ending);
     ports.held(ending);

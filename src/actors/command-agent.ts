@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { RuntimeError } from '../errors.ts';
+import { createRedactor } from '../events/redact.ts';
 import type { AgentFunction, AgentRequest } from './agent.ts';
 import { LINK } from './call-link.ts';
 import { environmentFor, inputText } from './command-input.ts';
@@ -19,7 +20,8 @@ export const commandFunction =
     signal.throwIfAborted();
     const start = randomUUID();
     const link = request[LINK];
-    const reader = await readerFor(command, progress);
+    const redact = link?.redact ?? createRedactor({}).text;
+    const reader = await readerFor(command, { progress, redact });
     const running = runProcess({
       command,
       env: environmentFor(command, request, { log: link?.log ?? 'none', start }),
@@ -28,6 +30,7 @@ export const commandFunction =
       stdin: inputText(command, request as never),
       take: (piece) => reader.take(piece),
       signal,
+      redact,
     });
     link?.hold(running.then(({ gone }) => gone));
     const end = await running;
@@ -45,11 +48,13 @@ interface Reader {
   finish(end: { readonly exitCode: number; readonly stderr: string }): unknown;
 }
 
-const readerFor = (
-  command: CommandSpec,
-  progress: AgentRequest<unknown>['progress'],
-): Reader | Promise<Reader> => {
-  if (command.results !== undefined) return createResultsReader(command);
+interface Reading {
+  readonly progress: AgentRequest<unknown>['progress'];
+  readonly redact: (text: string) => string;
+}
+
+const readerFor = (command: CommandSpec, { progress, redact }: Reading): Reader | Promise<Reader> => {
+  if (command.results !== undefined) return createResultsReader(command, redact);
   const reader = createOutputReader(command, progress);
   return { take: (piece) => reader.take(piece), finish: ({ exitCode }) => reader.finish(exitCode) };
 };

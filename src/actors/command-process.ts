@@ -22,6 +22,8 @@ export interface ProcessOptions {
   readonly take: (piece: Buffer) => void;
   /** Ends it when aborted. */
   readonly signal: AbortSignal;
+  /** Takes the secrets out of what it wrote to standard error. */
+  readonly redact: (text: string) => string;
 }
 
 /** How a process ended. */
@@ -86,7 +88,7 @@ export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> =
   await Promise.race([closed, roundsOver()]);
   child.stdout.destroy();
   child.stderr.destroy();
-  return { ...exit, stderr: tail.text(), fault, gone };
+  return { ...exit, stderr: tail.text(options.redact), fault, gone };
 };
 
 const launch = async ({ command, env }: ProcessOptions): Promise<{ child: Child; pid: number }> => {

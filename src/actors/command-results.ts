@@ -22,8 +22,14 @@ export interface ResultsReader {
   finish(end: Pick<ProcessEnd, 'exitCode' | 'stderr'>): Promise<JsonObject>;
 }
 
-/** Reads the results of tests from a file, or from what is written. Made before the command starts: a file from before is none of its. */
-export const createResultsReader = async (command: Command): Promise<ResultsReader> => {
+/**
+ * Reads the results of tests from a file, or from what is written. Made before the command starts: a file from before is none of its.
+ * `redact` takes secrets out of texts before they are cut.
+ */
+export const createResultsReader = async (
+  command: Command,
+  redact: (text: string) => string,
+): Promise<ResultsReader> => {
   const pieces: Buffer[] = [];
   let takenBytes = 0;
   const before = await stampOf(command);
@@ -41,7 +47,7 @@ export const createResultsReader = async (command: Command): Promise<ResultsRead
           command.resultsFile === undefined ? Buffer.concat(pieces) : await fileBytes(command, before);
         const report = await parse(command, bytes);
         const root = await realpath(command.cwd ?? process.cwd());
-        return answerOf(report, { command, end, root });
+        return answerOf(redacted(report, redact), { command, end, root });
       } catch (error) {
         if (!(error instanceof BadReport)) throw error;
         const { file, resultsFile = 'standard output' } = command;
@@ -57,6 +63,16 @@ export const createResultsReader = async (command: Command): Promise<ResultsRead
     },
   };
 };
+
+const redacted = (report: TestReport, redact: (text: string) => string): TestReport => ({
+  ...report,
+  failures: report.failures.map(({ name, file, line, message }) => ({
+    name: redact(name),
+    file: file === null ? null : redact(file),
+    line,
+    message: redact(message),
+  })),
+});
 
 const pathOf = ({ cwd = process.cwd(), resultsFile = '' }: Command): string => join(cwd, resultsFile);
 

@@ -25,6 +25,8 @@ export type Command =
       readonly option?: string | null;
       readonly value?: Json;
       readonly note?: string | null;
+      /** Refuse it unless the question shows what has this fingerprint: see `questionFingerprint`. */
+      readonly expect?: string;
     }
   /** Sends a dead letter again, to whom it was meant for. */
   | { readonly kind: 'resend'; readonly position: number };
@@ -52,16 +54,19 @@ export interface CommandPorts {
 export const toStimulus = (
   ports: CommandPorts,
   command: Exclude<Command, { kind: 'answer' }>,
-  { id, origin, by, isFresh = false }: CommandHeader,
+  { id, origin, by: givenBy, isFresh = false }: CommandHeader,
 ): Incoming | Promise<Incoming> => {
+  const { door } = ports;
   checkText('id', id, NAME_LENGTH_MAX);
-  if (by !== null) checkText('by', by, NAME_LENGTH_MAX);
+  if (door.text(id) !== id) throw secretIn('id');
+  if (givenBy !== null) checkText('by', givenBy, NAME_LENGTH_MAX);
+  const by = givenBy === null ? null : door.text(givenBy);
   switch (command.kind) {
     case 'start':
       return toStart(ports, command, { id, origin, by, isFresh });
     case 'send': {
-      const { type, payload } = checkMessage(command.message);
-      const to = checkAddress(command.to);
+      const { type, payload } = checkMessage(ports, command.message);
+      const to = checkAddress(ports, command.to);
       const { expectedVersion } = command;
       return admit(ports, { value: payload, root: type }, (data) => ({
         id,
@@ -78,8 +83,6 @@ export const toStimulus = (
     case 'cancel': {
       const { run, reason = 'cancelled' } = command;
       checkText('reason', reason, REASON_LENGTH_MAX);
-      // The door takes secrets out of it; a text of this length stays a text.
-      const { value } = ports.door.admit(reason, 'reason');
       return {
         id,
         origin,
@@ -88,7 +91,7 @@ export const toStimulus = (
         kind: 'end',
         run,
         verdict: 'cancelled',
-        reason: typeof value === 'string' ? value : reason,
+        reason: door.text(reason),
       };
     }
     case 'resend':
@@ -108,7 +111,7 @@ const toStart = (
       known: ports.registry.names(),
     });
   const { prepare } = definition.workflow.options;
-  const run = checkId(checkAddress(command.run));
+  const run = checkId(checkAddress(ports, command.run));
   const folder = ports.runsFolder === null ? null : `${ports.runsFolder}/${run}`;
   const given = prepare
     ? prepare(command.input, { run, folder, cwd: process.cwd() })
@@ -142,8 +145,14 @@ const checkText = (option: string, text: string, lengthMax: number): void => {
   throw new RuntimeError('BAD_OPTION', { option, found, expected: `a text of 1 to ${lengthMax} characters` });
 };
 
-const checkAddress = (address: Address): Address => {
-  if (isText(address, ADDRESS_LENGTH_MAX)) return address;
+const secretIn = (option: string): RuntimeError =>
+  new RuntimeError('BAD_OPTION', { option, found: 'a text with a secret in it', expected: 'one without' });
+
+const checkAddress = ({ door }: CommandPorts, address: Address): Address => {
+  if (isText(address, ADDRESS_LENGTH_MAX)) {
+    if (door.text(address) !== address) throw secretIn('address');
+    return address;
+  }
   const shown = typeof address === 'string' ? address.slice(0, 80) : typeof address;
   throw new RuntimeError('BAD_ADDRESS', { address: shown, problem: 'it is no text, or empty, or too long' });
 };
@@ -158,7 +167,7 @@ const admit = (
   return admitted.blobs.size === 0 ? make(admitted) : log.putBlobs(admitted.blobs).then(() => make(admitted));
 };
 
-const checkMessage = (message: unknown) => {
+const checkMessage = ({ door }: CommandPorts, message: unknown) => {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     throw new RuntimeError('BAD_MESSAGE', {
       found: message === null ? 'null' : Array.isArray(message) ? 'an array' : `a ${typeof message}`,
@@ -169,6 +178,7 @@ const checkMessage = (message: unknown) => {
     throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
   if (!isText(type, NAME_LENGTH_MAX))
     throw new RuntimeError('BAD_MESSAGE', { found: 'one with a type that is too long or not well-formed' });
+  if (door.text(type) !== type) throw secretIn('type');
   if (isReservedType(type)) throw new RuntimeError('RESERVED_EVENT', { type });
   return { type, payload };
 };

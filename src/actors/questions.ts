@@ -2,6 +2,7 @@ import { concat, defer, filter, finalize, from, map, mergeMap, type Observable }
 import { RuntimeError } from '../errors.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
+import { questionFingerprint } from '../events/question-fingerprint.ts';
 import {
   type AnswerEvent,
   isAsked,
@@ -21,6 +22,8 @@ export interface AnswerOptions extends Pick<SendOptions, 'id'> {
   readonly by?: string;
   /** Why. */
   readonly note?: string;
+  /** Refuse it unless the question still shows what has this fingerprint: see `questionFingerprint`. */
+  readonly expect?: string;
   /** A free answer, or what belongs to the option: how many more passes, say. */
   readonly value?: Json;
 }
@@ -61,11 +64,15 @@ export const createQuestions = (ports: QuestionPorts): Questions => {
   return {
     open,
     questions$: openFirst(opened$, () => open()),
-    async answer({ question, option = null, value = null, note = null }, options, origin) {
-      const asked = await questionAt(ports, question);
+    async answer({ question, option = null, value = null, note = null, expect }, options, origin) {
+      const { asked, version } = await questionAt(ports, question);
+      if (expect !== undefined) checkFingerprint(question, asked, expect);
       const said: AnswerEvent = { type: 'question.answer', option, value, note, by: options.by ?? null };
       if (!isAsked(asked, said)) throw badAnswer(question, asked, said);
-      const receipt = await ports.send({ kind: 'send', to: question, message: said }, options, origin);
+      // Whoever says what they have seen decides on that alone: not on what has come to its place since.
+      const seen = expect === undefined ? {} : { expectedVersion: version };
+      const command = { kind: 'send' as const, to: question, message: said, ...seen };
+      const receipt = await ports.send(command, options, origin);
       // Somebody else was faster.
       if (!receipt.taken && !receipt.duplicate) await questionAt(ports, question);
       return receipt;
@@ -94,13 +101,21 @@ const openFirst = (
 const keyOf = ({ id, level }: OpenQuestion): string => `${id} ${level}`;
 
 /** The question at an address, which must be open. */
-const questionAt = async ({ actor }: QuestionPorts, question: Address): Promise<QuestionInput> => {
+const questionAt = async (
+  { actor }: QuestionPorts,
+  question: Address,
+): Promise<{ readonly asked: QuestionInput; readonly version: number }> => {
   const record = await actor(question);
   if (record?.machine !== QUESTION) throw new RuntimeError('UNKNOWN_QUESTION', { question });
   // The machine of questions made it.
   const context = record.snapshot?.context as QuestionInput & { output: QuestionOutput | null };
-  if (record.status === 'active') return context;
+  if (record.status === 'active') return { asked: context, version: record.version };
   throw new RuntimeError('QUESTION_CLOSED', { question, outcome: outcomeOf(context.output) });
+};
+
+const checkFingerprint = (question: Address, asked: QuestionInput, expected: string): void => {
+  const found = questionFingerprint(asked);
+  if (found !== expected) throw new RuntimeError('QUESTION_CHANGED', { question, expected, found });
 };
 
 const outcomeOf = (output: QuestionOutput | null): string => {

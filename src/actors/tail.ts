@@ -8,8 +8,8 @@ const SHOWN_LENGTH = 2_000;
 /** The end of what someone writes, whatever the amount of it. */
 export interface Tail {
   take(piece: Buffer): void;
-  /** Its last lines, without the codes that steer terminals. */
-  text(): string;
+  /** Its last lines, without the codes that steer terminals, and without secrets: those are taken out before it is cut. */
+  text(redact: (text: string) => string): string;
 }
 
 export const createTail = (): Tail => {
@@ -24,7 +24,8 @@ export const createTail = (): Tail => {
       pieces = [Buffer.from(Buffer.concat(pieces).subarray(-KEPT_BYTES))];
       bytes = KEPT_BYTES;
     },
-    text: () => lastPart(stripVTControlCharacters(Buffer.concat(pieces).toString('utf8')).trim()),
+    text: (redact) =>
+      lastPart(redact(stripVTControlCharacters(Buffer.concat(pieces).toString('utf8'))).trim()),
   };
 };
 

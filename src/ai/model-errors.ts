@@ -1,4 +1,4 @@
-import { RuntimeError } from '../index.ts';
+import { createRedactor, RuntimeError } from '../index.ts';
 
 export interface Called {
   /** How people know the model. */
@@ -10,12 +10,13 @@ export interface Called {
 }
 
 const PROBLEM_LENGTH_MAX = 500;
+const LOOKED_AT_MAX = 256 * 1024;
 
 /** What is thrown in place of what the SDK threw: whether to try again, and when, is in it. */
 export const failureOfCall = (thrown: unknown, called: Called): unknown => {
   const error = rootOf(thrown);
   const status = numberIn(error, 'statusCode');
-  const problem = withoutKey(problemOf(error), called);
+  const problem = withoutSecrets(problemOf(error), called).slice(0, PROBLEM_LENGTH_MAX).toWellFormed();
   const { model } = called;
   const options = { cause: thrown };
   if (nameOf(error) === 'AI_LoadAPIKeyError' || status === 401 || status === 403) {
@@ -85,12 +86,12 @@ const headersOf = (error: unknown): unknown => member(error, 'responseHeaders');
 const problemOf = (error: unknown): string => {
   const said = textIn(error, 'message') || nameOf(error) || `a ${typeof error} was thrown`;
   const cause = textIn(member(error, 'cause'), 'message');
-  const text = cause !== '' && !said.includes(cause) ? `${said} (${cause})` : said;
-  return text.slice(0, PROBLEM_LENGTH_MAX).toWellFormed();
+  return cause !== '' && !said.includes(cause) ? `${said} (${cause})` : said;
 };
 
-/** Some servers repeat the key that they refuse. */
-const withoutKey = (text: string, { apiKeyEnv }: Called): string => {
+/** Some servers repeat the key that they refuse. Before it is cut: half of a secret is not known as one. */
+const withoutSecrets = (whole: string, { apiKeyEnv }: Called): string => {
+  const text = createRedactor({}).text(whole.slice(0, LOOKED_AT_MAX));
   const key = apiKeyEnv === undefined ? undefined : process.env[apiKeyEnv];
   return key === undefined || key === '' ? text : text.replaceAll(key, '[redacted]');
 };

@@ -44,7 +44,7 @@ export const checkedChanges = (ports: Ports, options: WhatIfOptions): CheckedCha
   const questions = new Map<PastQuestion, PastQuestion | null>();
   const dropped = new Set<number>();
   for (const change of options.answers ?? []) {
-    const problem = place(change, { past, calls, questions, dropped, admit });
+    const problem = place(change, { past, calls, questions, dropped, admit, redact: ports.door.text });
     if (problem !== undefined) problems.push(problem);
   }
   const input = options.input === undefined ? undefined : admit(options.input);
@@ -77,6 +77,7 @@ interface Placing {
   readonly questions: Map<PastQuestion, PastQuestion | null>;
   readonly dropped: Set<number>;
   readonly admit: (value: unknown) => Admitted;
+  readonly redact: (text: string) => string;
 }
 
 /** Puts a changed answer in its place, or says why there is none. */
@@ -105,7 +106,7 @@ const place = (change: ChangedAnswer, to: Placing): string | undefined => {
 const placeOutcome = (
   change: ChangedAnswer,
   call: PastCall,
-  { calls, admit }: Placing,
+  { calls, admit, redact }: Placing,
 ): string | undefined => {
   if ('option' in change) return `an agent was called at position ${change.at}: give an output, or a failure`;
   if ('forget' in change) {
@@ -115,7 +116,10 @@ const placeOutcome = (
   const outcome: Outcome =
     'failure' in change
       ? {
-          failure: failureOf(typeof change.failure === 'string' ? new Error(change.failure) : change.failure),
+          failure: failureOf(
+            typeof change.failure === 'string' ? new Error(change.failure) : change.failure,
+            redact,
+          ),
         }
       : { output: withExcerpt(call.call, admit(envelopeOf(change.output, call))) };
   calls.set(call, {
@@ -139,7 +143,7 @@ const envelopeOf = (output: unknown, { call, outcome }: PastCall): unknown => {
 const placeSaid = (
   change: ChangedAnswer,
   question: PastQuestion,
-  { past, questions, admit }: Placing,
+  { past, questions, admit, redact }: Placing,
 ): string | undefined => {
   if ('forget' in change) {
     questions.set(question, null);
@@ -156,7 +160,7 @@ const placeSaid = (
     kind: 'message',
     id: question.said?.id ?? '',
     origin: 'host',
-    by,
+    by: by === null ? null : redact(by),
     cause: null,
     atMs: question.said?.atMs ?? question.openedAtMs,
     to: question.actor,

@@ -1,4 +1,4 @@
-import { isRuntimeError, type Json, type OpenQuestion, type Runtime } from '../index.ts';
+import { isRuntimeError, type Json, type OpenQuestion, questionFingerprint, type Runtime } from '../index.ts';
 import { askLine } from './ask.ts';
 import { escapeLine } from './escape.ts';
 import { questionText } from './question-text.ts';
@@ -44,11 +44,13 @@ export const answerOnTerminal = async (
     try {
       await runtime.answer(question.id, said.option, {
         by,
+        expect: questionFingerprint(question),
         ...(said.value !== undefined && { value: said.value }),
       });
       return 'answered';
     } catch (error) {
-      if (isRuntimeError(error, 'QUESTION_CLOSED', 'UNKNOWN_QUESTION')) return 'withdrawn';
+      if (isRuntimeError(error, 'QUESTION_CHANGED', 'QUESTION_CLOSED', 'UNKNOWN_QUESTION'))
+        return 'withdrawn';
       if (!isRuntimeError(error, 'BAD_ANSWER', 'BAD_OPTION')) throw error;
       terminal.say(escapeLine(error.message));
     }

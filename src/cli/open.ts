@@ -1,5 +1,13 @@
 import { existsSync } from 'node:fs';
-import { createRuntime, DEFINITION, openLog, type RunRecord, type Runtime, RuntimeError } from '../index.ts';
+import {
+  createRuntime,
+  DEFINITION,
+  openLog,
+  type RunRecord,
+  type Runtime,
+  RuntimeError,
+  type SecretOptions,
+} from '../index.ts';
 import type { CommonOptions } from './command-table.ts';
 import { isNew, keepDefinition, readDefinitions, type StoredDefinition } from './definitions.ts';
 import { existingLog } from './log-file.ts';
@@ -72,6 +80,10 @@ export const openRuntime = async (file: string, options: OpenOptions): Promise<R
   if (added) await keepDefinition(runtime, added, stored.length + 1);
   return runtime;
 };
+
+/** What is never to be told of a log: what the workflows in it have declared. */
+export const secretsIn = async (file: string): Promise<SecretOptions> =>
+  existsSync(file) ? secretsOf((await storedIn(file)).definitions) : {};
 
 const NOTHING = { definitions: [], usedLines: () => 0 };
 

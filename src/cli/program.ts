@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { createRedactor } from '../index.ts';
 import { type Adding, COMMANDS, type CommandRow } from './command-table.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { reportError } from './report-error.ts';
@@ -42,7 +43,9 @@ export const runProgram = async (given: readonly string[]): Promise<ExitCode> =>
     if (!(error instanceof CommanderError)) return reportError(terminal, error);
     if (error.exitCode === 0) return EXIT.ok;
     if (terminal.isJson)
-      terminal.note(JSON.stringify({ error: { code: 'WRONG_USE', message: error.message } }));
+      terminal.note(
+        JSON.stringify({ error: { code: 'WRONG_USE', message: createRedactor({}).text(error.message) } }),
+      );
     return EXIT.wrongUse;
   }
 };
@@ -56,7 +59,11 @@ const createProgram = async (given: readonly string[], adding: Adding): Promise<
     .option('--no-color', 'print without colours, as with NO_COLOR')
     .helpCommand('help [command]', 'help on a command')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
-    .configureOutput(adding.terminal.isJson ? { writeErr: () => undefined } : {})
+    .configureOutput({
+      writeErr: (text) => {
+        if (!adding.terminal.isJson) adding.terminal.note(text.trimEnd());
+      },
+    })
     .showSuggestionAfterError()
     .showHelpAfterError('See: loopwright --help')
     .addHelpText('after', EXAMPLES)

@@ -1,4 +1,4 @@
-import type { OpenQuestion } from '../index.ts';
+import { type OpenQuestion, questionFingerprint } from '../index.ts';
 import { escapeLine, quoted } from './escape.ts';
 
 const DETAILS_LINES_MAX = 30;
@@ -23,6 +23,7 @@ export const questionText = (question: OpenQuestion): string => {
         `  ${index + 1}) ${escapeLine(option)}: ${escapeLine(label)}${impact === undefined ? '' : ` (${escapeLine(impact)})`}`,
     ),
     ...(isFree ? ['  or an answer in your own words'] : []),
+    `  fingerprint of all this: ${questionFingerprint(question)}`,
   ].join('\n');
 };
 

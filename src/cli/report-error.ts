@@ -1,4 +1,5 @@
 import { type ErrorCode, isRuntimeError } from '../errors.ts';
+import { createRedactor } from '../index.ts';
 import { escapeText } from './escape.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
@@ -22,6 +23,7 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'MACHINE_REFUSED',
   'NOT_A_LOG',
   'NOT_PAUSABLE',
+  'QUESTION_CHANGED',
   'QUESTION_CLOSED',
   'RUN_ENDED',
   'RUN_EXISTS',
@@ -38,7 +40,9 @@ const exitOfError = (code: string | undefined): ExitCode =>
 
 /** Tells of an error: what is wrong and what is right, in words or as JSON, on the standard error. */
 export const reportError = (terminal: Terminal, error: unknown): ExitCode => {
-  const { message, code } = told(error);
+  const { message: whole, code } = told(error);
+  // Here already: in a text of JSON, a key without an end would go on to the end of that.
+  const message = createRedactor({}).text(whole);
   if (terminal.isJson)
     terminal.note(JSON.stringify({ error: { ...(code !== undefined && { code }), message } }));
   else terminal.note(`${terminal.colors.red('error:')} ${escapeText(message)}`);

@@ -31,9 +31,12 @@ const valuesInFile = async ({ path, name }: StoredDefinition): Promise<readonly 
 };
 
 const passedValues = ({ agents }: StoredDefinition): readonly string[] =>
-  Object.values(agents).flatMap(({ passEnv }) => {
+  Object.values(agents).flatMap(({ passEnv, apiKeyEnv }) => {
     const names = Array.isArray(passEnv) ? passEnv.map(String) : [];
-    return names.filter((name) => SECRET_NAME.test(name)).flatMap((name) => longEnough(process.env[name]));
+    const keys = typeof apiKeyEnv === 'string' ? [apiKeyEnv] : [];
+    return [...names.filter((name) => SECRET_NAME.test(name)), ...keys].flatMap((name) =>
+      longEnough(process.env[name]),
+    );
   });
 
 const longEnough = (value: string | undefined): readonly string[] =>

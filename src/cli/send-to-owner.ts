@@ -1,10 +1,12 @@
-import { type Command, RuntimeError, sendCommand } from '../index.ts';
-import { openRuntime } from './open.ts';
+import { type Command, createRedactor, type Redactor, RuntimeError, sendCommand } from '../index.ts';
+import { openRuntime, secretsIn } from './open.ts';
 
 export interface Sent {
   /** Whether a process works on the log, and carried it out. */
   readonly hasOwner: boolean;
   readonly position: number | null;
+  /** Takes out of what is told of it what was taken out of it. */
+  readonly redactor: Redactor;
 }
 
 /**
@@ -18,8 +20,10 @@ export const sendToOwner = async (
   { by }: { readonly by?: string } = {},
 ): Promise<Sent> => {
   let hasOwner = true;
+  const secrets = await secretsIn(file);
   const outcome = await sendCommand(file, command, {
     ...(by !== undefined && { by }),
+    secrets,
     open: async () => {
       const runtime = await openRuntime(file, { mode: 'command' });
       hasOwner = false;
@@ -32,7 +36,7 @@ export const sendToOwner = async (
       problem: `"${command.to}" does not take this now.`,
       instead: `See where it stands: loopwright show ${command.to}.`,
     });
-  return { hasOwner, position: outcome.position };
+  return { hasOwner, position: outcome.position, redactor: createRedactor(secrets) };
 };
 
 /** What the owner of a log said against a command: its message and code, as it would have thrown them. */

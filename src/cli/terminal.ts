@@ -1,8 +1,10 @@
 import picocolors from 'picocolors';
+import { createRedactor } from '../index.ts';
+import { redacted } from './redacted.ts';
 
 type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** Where a command writes, and how. */
+/** Where a command writes, and how. Tokens of a known shape are printed by none of it, wherever they come from. */
 export interface Terminal {
   /** A line for people on the standard output; nothing if JSON was asked for. */
   say(line?: string): void;
@@ -35,19 +37,20 @@ const COLUMNS = 80;
 export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal => {
   const { stdout, stderr, stdin, env } = process;
   const isTty = stdout.isTTY && env['TERM'] !== 'dumb';
+  const redactor = createRedactor({});
   const hasColor = mayColor && isTty && (env['NO_COLOR'] ?? '') === '';
   return {
     say: (line = '') => {
-      if (!isJson) stdout.write(`${line}\n`);
+      if (!isJson) stdout.write(`${redactor.text(line)}\n`);
     },
     note: (line) => {
-      stderr.write(`${line}\n`);
+      stderr.write(`${redactor.text(line)}\n`);
     },
     json: (value) => {
-      stdout.write(`${JSON.stringify(value)}\n`);
+      stdout.write(`${JSON.stringify(redacted(value, redactor))}\n`);
     },
     write: (text) => {
-      stdout.write(text);
+      stdout.write(redactor.text(text));
     },
     draw: (text) => {
       if (!isJson) stdout.write(text);

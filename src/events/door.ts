@@ -24,6 +24,8 @@ export interface Door {
    * @throws {RuntimeError} PAYLOAD_UNSUPPORTED, PAYLOAD_TOO_LARGE. No secret is shown in them, either.
    */
   admit(value: unknown, root?: string): Admitted;
+  /** A text without its secrets. Do this before a text is cut: half of a secret is not known as one. */
+  readonly text: (text: string) => string;
 }
 
 export interface DoorOptions {
@@ -70,6 +72,7 @@ export const createDoor = ({
         throw withoutSecrets(error, redactor);
       }
     },
+    text: redactor.text,
   };
 };
 

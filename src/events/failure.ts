@@ -1,20 +1,24 @@
 import type { Failure } from './json.ts';
 
 const MESSAGE_LENGTH_MAX = 4_000;
+/** How much of it is looked at: secrets are taken out before it is cut. */
+const LOOKED_AT_MAX = 256 * 1024;
 
-/** What the log keeps of something that was thrown, whatever it was. */
-export const failureOf = (thrown: unknown): Failure => {
+const asItIs = (text: string): string => text;
+
+/** What the log keeps of something that was thrown, whatever it was. `redact` takes secrets out of its message. */
+export const failureOf = (thrown: unknown, redact: (text: string) => string = asItIs): Failure => {
   if (thrown instanceof Error) {
     const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
     return {
       name: thrown.name,
-      message: clean(thrown.message),
+      message: clean(thrown.message, redact),
       ...(code === undefined ? {} : { code }),
       ...retriesOf(thrown),
     };
   }
-  if (isFailure(thrown)) return thrown;
-  return { name: 'Thrown', message: clean(describe(thrown)) };
+  if (isFailure(thrown)) return { ...thrown, message: redact(thrown.message) };
+  return { name: 'Thrown', message: clean(describe(thrown), redact) };
 };
 
 /** What an error says of trying again, if it says so in our words. */
@@ -51,7 +55,8 @@ const describe = (thrown: unknown): string => {
   }
 };
 
-const clean = (message: unknown): string => {
-  const text = typeof message === 'string' ? message : describe(message);
+const clean = (message: unknown, redact: (text: string) => string): string => {
+  const whole = typeof message === 'string' ? message : describe(message);
+  const text = redact(whole.slice(0, LOOKED_AT_MAX));
   return (text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text).toWellFormed();
 };

@@ -17,6 +17,7 @@ export interface FileText {
 /** Reads YAML, of which JSON is a part. It never throws, and evaluates nothing. */
 export const readFileText = (text: string): FileText => {
   const placeOf = placesIn(text);
+  if (isFarTooDeep(text)) return refusedAt(placeOf(0));
   try {
     const document = parseDocument(text, {
       prettyErrors: false,
@@ -39,14 +40,27 @@ export const readFileText = (text: string): FileText => {
   } catch (error) {
     // The parser calls itself for each level.
     if (!(error instanceof RangeError)) throw error;
-    const place = placeOf(0);
-    return {
-      value: null,
-      valueAt: () => place,
-      keyAt: () => place,
-      problems: [problemAt(place, [], TOO_DEEP)],
-    };
+    return refusedAt(placeOf(0));
   }
+};
+
+const refusedAt = (place: Place): FileText => ({
+  value: null,
+  valueAt: () => place,
+  keyAt: () => place,
+  problems: [problemAt(place, [], TOO_DEEP)],
+});
+
+/** The parser takes hundreds of megabytes before it gives up. No text that means something opens so many and closes none. */
+const OPEN_MAX = 1_000;
+
+const isFarTooDeep = (text: string): boolean => {
+  let open = 0;
+  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
+    open = bracket === '[' || bracket === '{' ? open + 1 : Math.max(0, open - 1);
+    if (open > OPEN_MAX) return true;
+  }
+  return false;
 };
 
 /** Where the words of the parser are for programmers. */

@@ -59,7 +59,26 @@ const UNTOLD: FailedTest = {
 
 const PROBLEMS_SHOWN = 3;
 
+const DEPTH_MAX = 200;
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+
+/** Looked at before it is parsed, which would take hundreds of megabytes for levels that no report has. */
+const isTooDeep = (text: string): boolean => {
+  let depth = 0;
+  let isText = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) isText = !isText;
+    else if (isText) index += code === BACKSLASH ? 1 : 0;
+    else if (code === 0x5b || code === 0x7b) depth += 1;
+    else if (code === 0x5d || code === 0x7d) depth -= 1;
+    if (depth > DEPTH_MAX) return true;
+  }
+  return false;
+};
+
 const parsed = (text: string): z.infer<typeof report> => {
+  if (isTooDeep(text)) throw new BadReport('it is nested too deep');
   if (text.trim() === '') throw new BadReport('it is empty');
   let value: unknown;
   try {

@@ -5,12 +5,14 @@ import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, lookUp } from '../open.ts';
 import { howToAnswer } from '../question-text.ts';
+import { redacted } from '../redacted.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 import { inLog } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
   loopwright answer ship-3 approve --note "reads well"
+  loopwright answer ship-3 approve --expect 1f0c9b2a77de     only what was looked at
   loopwright answer ship-3/question continue --value 2
   loopwright answer last --value "call it CSV"`;
 
@@ -18,6 +20,7 @@ interface AnswerOptions extends CommonOptions {
   readonly note?: string;
   readonly by?: string;
   readonly value?: string;
+  readonly expect?: string;
 }
 
 /** `answer ID OPTION`: says to a question what a person has decided. */
@@ -28,21 +31,23 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
     .argument('[option]', 'one of its options')
     .option('--note <text>', 'why')
     .option('--by <name>', 'who decides')
+    .option('--expect <fingerprint>', 'refuse unless the question still is what "questions" showed')
     .option('--value <json>', 'an answer of your own, or what belongs to the option; JSON, or else a text')
     .addHelpText('after', EXAMPLES)
     .action(
       action<AnswerOptions>(async ([given = '', option], options) => {
         const { file, found: question } = await lookUp(options, (runtime) => findQuestion(runtime, given));
         const said = checkedAnswer(question, option, options);
-        const { note } = options;
-        const { hasOwner } = await sendToOwner(
+        const { note, expect } = options;
+        const more = { ...(note !== undefined && { note }), ...(expect !== undefined && { expect }) };
+        const { hasOwner, redactor } = await sendToOwner(
           file,
-          { kind: 'answer', question: question.id, ...said, ...(note !== undefined && { note }) },
+          { kind: 'answer', question: question.id, ...said, ...more },
           { by: whoIsHere(options) },
         );
         const { verdict } = await runNow(question.run, options);
-        if (terminal.isJson)
-          terminal.json({ question: question.id, run: question.run, ...said, hasOwner, verdict });
+        const answered = { question: question.id, run: question.run, ...said, hasOwner, verdict };
+        if (terminal.isJson) terminal.json(redacted(answered, redactor));
         else {
           terminal.say(`${escapeLine(question.id)}: answered ${escapeLine(option ?? 'in own words')}.`);
           if (verdict !== null) terminal.say(`${escapeLine(question.run)} has ended ${verdict}.`);

@@ -30,8 +30,9 @@ export const addPause: AddCommand = (command, { terminal, action }) =>
         if (run.verdict !== null) throw new RuntimeError('RUN_ENDED', { run: run.id, verdict: run.verdict });
         const { reason } = options;
         const message = { type: 'run.pause', reason };
-        await sendToOwner(file, { kind: 'send', to: run.id, message }, { by: whoIsHere(options) });
-        if (terminal.isJson) terminal.json({ run: run.id, paused: true, reason });
+        const by = whoIsHere(options);
+        const { redactor } = await sendToOwner(file, { kind: 'send', to: run.id, message }, { by });
+        if (terminal.isJson) terminal.json({ run: run.id, paused: true, reason: redactor.text(reason) });
         else
           terminal.say(
             `${escapeLine(run.id)} is paused. Go on with: loopwright resume ${escapeLine(run.id)}`,

@@ -1,3 +1,4 @@
+import { questionFingerprint } from '../../index.ts';
 import type { AddCommand } from '../command-table.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, openToLook } from '../open.ts';
@@ -20,7 +21,8 @@ export const addQuestions: AddCommand = (command, { terminal, action }) =>
         try {
           const run = given === undefined ? undefined : await findRun(runtime, given);
           const questions = await runtime.questions(run ? { run: run.id } : {});
-          if (terminal.isJson) terminal.json(questions);
+          if (terminal.isJson)
+            terminal.json(questions.map((each) => ({ ...each, fingerprint: questionFingerprint(each) })));
           else if (questions.length === 0) terminal.say('No question is open.');
           for (const question of questions)
             terminal.say(`${questionText(question)}\nAnswer with: ${howToAnswer(question)}\n`);
