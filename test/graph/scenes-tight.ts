@@ -46,6 +46,7 @@ const repeat = (about: string, options: Parameters<typeof repeatLoop>[1]): Scene
 
 interface Tight {
   readonly about: string;
+  readonly input?: unknown;
   readonly options: Parameters<typeof tightLoop>[0];
   readonly developer?: readonly Deed[];
   readonly checks?: readonly Deed[];
@@ -63,6 +64,7 @@ const makes = (what: string): Deed => ({
 
 const tight = ({
   about,
+  input = null,
   options,
   developer = [IMPLEMENTS, FAILS],
   role = ONE_TRY,
@@ -76,7 +78,7 @@ const tight = ({
     ...options,
     roles: { developer: role, reviewer: role, tester: role },
   }) as Workflow,
-  input: null,
+  input,
   agents: ['developer', 'reviewer', 'tester'],
   deeds: (agent) => (agent === 'developer' ? developer : checks),
   answers: decisions,
@@ -87,7 +89,29 @@ const tight = ({
 const pendingOf = (actors: readonly Look[]): string =>
   contextAt<{ pending: { request: string } | null }>(actors).pending?.request ?? 'none';
 
+/** A task on which another program has worked before, for one pass. */
+const earlier = (test: 'PASS' | 'FAIL') => ({
+  task: null,
+  progress: {
+    feedback_loop: {
+      max_iterations: 1,
+      iterations: [
+        {
+          number: 1,
+          implementation: 'i',
+          review_result: 'PASS',
+          test_result: test,
+          ...(test === 'FAIL' && { test_failures: ['t'] }),
+        },
+      ],
+    },
+  },
+});
+
 const TIGHT: readonly Scene[] = [
+  tight({ about: 'good before it began', input: earlier('PASS'), options: {} }),
+  tight({ about: 'at its limit before it began, then a person', input: earlier('FAIL'), options: {} }),
+  tight({ about: 'at its limit before it began', input: earlier('FAIL'), options: { onLimit: 'stop' } }),
   tight({
     about: 'two passes, then a person',
     options: { maxIterations: 2 },
