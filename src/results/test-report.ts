@@ -27,9 +27,12 @@ export class BadReport extends Error {
 /** How much of why a test failed is passed on: its beginning says what was expected. */
 export const MESSAGE_LENGTH_MAX = 2_000;
 
+/** It is cut between two words: half of a token would no longer be known as one when secrets are taken out. */
 export const cutMessage = (text: string): string => {
   const plain = stripVTControlCharacters(text).trim();
-  return plain.length <= MESSAGE_LENGTH_MAX ? plain : `${plain.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()}…`;
+  if (plain.length <= MESSAGE_LENGTH_MAX) return plain;
+  const begins = plain.slice(0, MESSAGE_LENGTH_MAX).toWellFormed();
+  return `${/\s/.test(plain.charAt(MESSAGE_LENGTH_MAX)) ? begins : begins.replace(/\S+$/, '')}…`;
 };
 
 export const fullName = (suites: readonly string[], name: string): string =>
