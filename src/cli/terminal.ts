@@ -36,7 +36,8 @@ const COLUMNS = 80;
 
 export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal => {
   const { stdout, stderr, stdin, env } = process;
-  const isTty = stdout.isTTY && env['TERM'] !== 'dumb';
+  // Undefined on a pipe, whatever its type says; picocolors would take that for "decide yourself".
+  const isTty = Boolean(stdout.isTTY) && env['TERM'] !== 'dumb';
   const redactor = createRedactor({});
   const hasColor = mayColor && isTty && (env['NO_COLOR'] ?? '') === '';
   return {
@@ -56,7 +57,7 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
       if (!isJson) stdout.write(text);
     },
     isJson,
-    canAsk: isTty && stdin.isTTY && !isJson,
+    canAsk: isTty && Boolean(stdin.isTTY) && !isJson,
     isTty,
     get columns() {
       return stdout.columns || COLUMNS;

@@ -98,4 +98,10 @@ describe.skipIf(!hasTerminals)('on a terminal', () => {
     ])
       expect((await started.ended).stdout).not.toContain('\u001b[32m');
   });
+
+  it('a pipe gets no colours, also where CI is set', async () => {
+    cli.file('good.yaml', tight('good', { review: [passes] }));
+    const { stdout } = await cli.runWith({ CI: 'true', FORCE_COLOR: '1' }, 'run', 'good.yaml', 'x');
+    expect(stdout).toContain('good-1: verified');
+  });
 });
