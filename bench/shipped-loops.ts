@@ -76,19 +76,19 @@ const formOf = (parents: readonly number[], node: number): string =>
     .sort()
     .join('')})`;
 
+/** The nodes of such a tree, named by their place. */
+export const nodesOf = (parents: readonly number[]): readonly GivenNode[] => [
+  { id: 'n0' },
+  ...parents.map((parent, index) => ({ id: `n${index + 1}`, parent: `n${parent}` })),
+];
+
 /** Each node may make something, ask the one above it for a fix, or fail. */
-const treeLoop = (parents: readonly number[]): ShippedLoop => {
-  const nodes: readonly GivenNode[] = [
-    { id: 'n0' },
-    ...parents.map((parent, index) => ({ id: `n${index + 1}`, parent: `n${parent}` })),
-  ];
-  return {
-    name: `tree ${formOf(parents, 0)}`,
-    workflow: treeRun('tree', { nodes }) as Workflow,
-    input: { task: null },
-    options: { statesMax: 2_000_000 },
-  };
-};
+const treeLoop = (parents: readonly number[]): ShippedLoop => ({
+  name: `tree ${formOf(parents, 0)}`,
+  workflow: treeRun('tree', { nodes: nodesOf(parents) }) as Workflow,
+  input: { task: null },
+  options: { statesMax: 2_000_000 },
+});
 
 const nestedRun = (): ShippedLoop => {
   const draft = planRun('draft', {

@@ -22,7 +22,8 @@ export const REVIEWS: readonly AgentOutcome[] = [
   { name: 'cannot review', output: { decision: 'failed', passed: false, issues: [], feedback: 'no' } },
 ];
 
-const found = (intended: string | null): Json => ({
+/** A file as it is found: with what it is to become, if that is something else. */
+export const found = (intended: string | null): Json => ({
   kind: 'found',
   hash: 'found',
   author: { title: 'a story', body: '', fields: {}, max: null },

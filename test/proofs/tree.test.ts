@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { nodesOf, treesOf } from '../../bench/shipped-loops.ts';
 import {
   type AgentOutcome,
   type GivenLimits,
@@ -11,32 +12,6 @@ import {
 import { freshArtifact } from '../../src/proofs/reduce.ts';
 import { never } from '../support/draft-plan.ts';
 import { open, rounds } from '../support/runtimes.ts';
-
-/** Every rooted tree of a size, each once: a node is put below any that came before it, in an order that does not fall. */
-const shapes = (size: number): readonly (readonly number[])[] => {
-  const all = (parents: readonly number[]): readonly (readonly number[])[] =>
-    parents.length === size - 1
-      ? [parents]
-      : Array.from({ length: parents.length + 1 }, (_, parent) => all([...parents, parent])).flat();
-  const byForm = new Map<string, readonly number[]>();
-  for (const parents of all([])) {
-    const form = formOf(parents, 0);
-    if (!byForm.has(form)) byForm.set(form, parents);
-  }
-  return [...byForm.values()];
-};
-
-/** What a tree looks like, whatever its nodes are called. */
-const formOf = (parents: readonly number[], node: number): string =>
-  `(${parents
-    .flatMap((parent, index) => (parent === node ? [formOf(parents, index + 1)] : []))
-    .sort()
-    .join('')})`;
-
-const nodesOf = (parents: readonly number[]): readonly GivenNode[] => [
-  { id: 'n0' },
-  ...parents.map((parent, index) => ({ id: `n${index + 1}`, parent: `n${parent}` })),
-];
 
 const item = (from: string, to: string | null, kind: string): Json => ({
   from_node: from,
@@ -90,10 +65,10 @@ const working = ({ id, parent }: GivenNode): readonly AgentOutcome[] => [
 
 describe('every tree', () => {
   it('C5, C8, K5: of up to 3 nodes ends within its limits, or waits for a person, whatever its agents do', async () => {
-    expect([1, 2, 3].map((size) => shapes(size).length)).toEqual([1, 1, 2]);
+    expect([1, 2, 3].map((size) => treesOf(size).length)).toEqual([1, 1, 2]);
     for (const onLimit of ['ask', 'stop'] as const) {
       const sizes = onLimit === 'ask' ? [1, 2, 3] : [1, 2, ...(rounds(0, 1) === 1 ? [3] : [])];
-      for (const parents of sizes.flatMap(shapes)) {
+      for (const parents of sizes.flatMap(treesOf)) {
         const isSmall = parents.length < rounds(2, 3);
         const outcomes = (node: GivenNode) => [...working(node), ...(isSmall ? [NONSENSE] : [])];
         const proof = await prove({ nodes: nodesOf(parents), outcomes, onLimit });
@@ -106,8 +81,8 @@ describe('every tree', () => {
   });
 
   it('C5, C8, K5: of 4 and 5 nodes, too', async () => {
-    expect([4, 5].map((size) => shapes(size).length)).toEqual([4, 9]);
-    for (const parents of [4, 5].flatMap(shapes)) {
+    expect([4, 5].map((size) => treesOf(size).length)).toEqual([4, 9]);
+    for (const parents of [4, 5].flatMap(treesOf)) {
       // Each feedback more multiplies the states by about ten.
       const isLarge = parents.length === 4 && rounds(1, 0) === 1;
       const limits = { feedbacks: rounds(1, 2), pairRounds: rounds(1, 2) };

@@ -1,4 +1,5 @@
 import type { ActorCache } from '../../src/actors/actor-cache.ts';
+import { runOf } from '../../src/events/address.ts';
 import type { Address } from '../../src/events/event.ts';
 import { WAITING_TAG } from '../../src/events/vocabulary.ts';
 import type { EventLog, OpenWork } from '../../src/store/event-log.ts';
@@ -68,9 +69,18 @@ export const checkEnd = async (
   log: EventLog,
   { crashes }: { crashes: number },
 ): Promise<void> => {
-  checkOpenWork(ledger, await log.openWork());
   checkMessages(ledger);
   checkCalls(ledger, crashes);
+  await checkQuiet(ledger, log, (run) => ledger.actors.get(run)?.snapshot?.hasTag(WAITING_TAG) === true);
+};
+
+/** No run is left in the middle: it has ended, or somebody is waited for. */
+export const checkQuiet = async (
+  ledger: Ledger,
+  log: EventLog,
+  waitsForPerson: (run: string) => boolean,
+): Promise<void> => {
+  checkOpenWork(ledger, await log.openWork());
   for (const [address, { status, snapshot, parent }] of ledger.actors) {
     if (parent !== null) continue;
     const run = await log.run(address);
@@ -80,13 +90,19 @@ export const checkEnd = async (
       () => run,
     );
     must(run?.turns === ledger.turnsByRun.get(address), 'the turns of a run are counted', () => run);
-    must(
-      status !== 'active' || snapshot?.hasTag(WAITING_TAG) === true,
-      'every run ends or waits for a person',
-      () => [address, snapshot?.value],
-    );
+    must(status !== 'active' || waitsForPerson(address), 'every run ends or waits for a person', () => [
+      address,
+      snapshot?.value,
+      openIn(ledger, address),
+    ]);
   }
 };
+
+/** Who is still at something, for whoever looks into a failure. */
+const openIn = (ledger: Ledger, run: string): readonly unknown[] =>
+  [...ledger.actors.values()]
+    .filter(({ address, status }) => status === 'active' && runOf(address) === run)
+    .map(({ address, snapshot, waits }) => [address, snapshot?.value, waits]);
 
 /** Each message that an actor sent has left one row; each that was taken was counted once. */
 const checkMessages = (ledger: Ledger): void => {

@@ -10,8 +10,7 @@ import type { Workflow } from '../../src/index.ts';
 import { AGENT } from '../../src/machines/agent-machine.ts';
 import type { Attempt } from '../../src/machines/agent-work.ts';
 import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
-import type { EventLog } from '../../src/store/event-log.ts';
-import { checkOpenWork } from './invariants.ts';
+import { checkQuiet } from './invariants.ts';
 import { AGENT_FAILURE, idempotencyKey, Ledger } from './ledger.ts';
 import { LoopScript } from './loop-script.ts';
 import { memoized } from './memoized-registry.ts';
@@ -117,30 +116,6 @@ const waitsForPerson = (ledger: Ledger, run: string): boolean => {
   return false;
 };
 
-const checkQuiet = async (ledger: Ledger, log: EventLog): Promise<void> => {
-  checkOpenWork(ledger, await log.openWork());
-  for (const [address, { status, snapshot, parent }] of ledger.actors) {
-    if (parent !== null) continue;
-    const run = await log.run(address);
-    must(
-      (run?.verdict === null) === (status === 'active'),
-      'a run has a verdict once its root has ended',
-      () => run,
-    );
-    must(run?.turns === ledger.turnsByRun.get(address), 'the turns of a run are counted', () => run);
-    must(
-      status !== 'active' || waitsForPerson(ledger, address),
-      'every run ends or waits for a person',
-      () => [address, snapshot?.value, openedIn(ledger, address)],
-    );
-  }
-};
-
-const openedIn = (ledger: Ledger, run: string): readonly unknown[] =>
-  [...ledger.actors.values()]
-    .filter(({ address, status }) => status === 'active' && runOf(address) === run)
-    .map(({ address, snapshot, waits }) => [address, snapshot?.value, waits]);
-
 /** The calls of agents are bounded, as long as nobody outside lets a run have more. A call that is made again is the same one. */
 const checkBound = (ledger: Ledger, callsMax: number): void => {
   const calls = new Map<string, Set<string>>();
@@ -205,6 +180,6 @@ export const createLoopWorld = (loop: SimulatedLoop): World => {
     createScript: (ports) => new LoopScript(loop, ports),
     outcomeOf: outcomeIn(loop),
     checkCommit: (ledger) => checkBound(ledger, callsMax),
-    checkEnd: (ledger, log) => checkQuiet(ledger, log),
+    checkEnd: (ledger, log) => checkQuiet(ledger, log, (run) => waitsForPerson(ledger, run)),
   };
 };

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { createRuntime } from '../../src/index.ts';
 import { Coverage } from './coverage.ts';
 import { createLoopWorld, type SimulatedLoop } from './loop-world.ts';
 import { LOOPS } from './loops.ts';
@@ -33,6 +34,16 @@ describe.sequential('loops that crash between any two steps', () => {
   test('every schedule has a loop', () => {
     expect(LOOPS.reduce((sum, { share }) => sum + share, 0)).toBe(100);
   });
+
+  test.each(LOOPS.flatMap((loop) => (loop.callsMax === undefined ? [] : [[loop.name, loop] as const])))(
+    'K5: %s is held to the bound that the explorer gives',
+    async (_name, { workflows, workflow, input, callsMax }) => {
+      const runtime = await createRuntime({ file: ':memory:', workflows, agents: {}, idle: true });
+      const { result, calls } = await runtime.worstCase(workflow, input);
+      await runtime.close();
+      expect([result, calls]).toEqual(['proved', callsMax]);
+    },
+  );
 
   describe.each(LOOPS.map((loop) => [loop.name, loop] as const))('%s ', (_name, loop) => {
     const count = (SCHEDULES * loop.share) / 100;

@@ -10,6 +10,7 @@ import {
   type Workflow,
 } from '../../src/index.ts';
 import { LOOK_AGENT, WRITE_AGENT } from '../../src/machines/story-machine.ts';
+import { found } from '../../src/proofs/story-outcomes.ts';
 import type { Asked, Said, SimulatedLoop } from './loop-world.ts';
 
 /** Small, so that its end is near: a schedule should see all of it. */
@@ -159,17 +160,6 @@ const stories = storyLoop('stories', {
   refinement: { maxIterations: 1 },
   limits: { reviewRetries: 1, fileTries: 2 },
   roles: Object.fromEntries(['research', 'plan', 'implement', 'create-pr'].map((role) => [role, ONCE])),
-});
-
-const found = (intended: string | null): Json => ({
-  kind: 'found',
-  hash: 'found',
-  author: { title: 'a story', body: '', fields: {}, max: null },
-  fields: {},
-  notes: null,
-  section: null,
-  conflict: null,
-  intended,
 });
 
 const review = (decision: string, category: string): Said =>
