@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import picocolors from 'picocolors';
 import { createRedactor } from '../index.ts';
 import { redacted } from './redacted.ts';
@@ -36,8 +37,8 @@ const COLUMNS = 80;
 
 export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal => {
   const { stdout, stderr, stdin, env } = process;
-  // Undefined on a pipe, whatever its type says; picocolors would take that for "decide yourself".
-  const isTty = Boolean(stdout.isTTY) && env['TERM'] !== 'dumb';
+  // `isTTY` is undefined on a pipe, whatever its type says; picocolors would take that for "decide yourself".
+  const isTty = isatty(stdout.fd) && env['TERM'] !== 'dumb';
   const redactor = createRedactor({});
   const hasColor = mayColor && isTty && (env['NO_COLOR'] ?? '') === '';
   return {
@@ -57,7 +58,7 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
       if (!isJson) stdout.write(text);
     },
     isJson,
-    canAsk: isTty && Boolean(stdin.isTTY) && !isJson,
+    canAsk: isTty && isatty(stdin.fd) && !isJson,
     isTty,
     get columns() {
       return stdout.columns || COLUMNS;
