@@ -5,7 +5,8 @@ import type { StateValue } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
 import { invariant } from '../invariant.ts';
 import { INVOKE, LEAVE, lowerMachine } from './lower-machine.ts';
-import { type CollectedAction, createPlainStep, refuseSpawn } from './plain-step.ts';
+import { createPlainSteps } from './plain-step.ts';
+import { type CollectedAction, refuseSpawn } from './plain-walk.ts';
 
 /** A machine's state as XState has it. Only this file looks inside. */
 export type Snapshot = AnyMachineSnapshot;
@@ -77,7 +78,7 @@ export const adaptMachine = (machine: AnyStateMachine): Behavior => {
   return {
     initial(input) {
       if (first) return first;
-      const step = collector.collect((scope) => lowered.getInitialSnapshot(scope, input));
+      const step = collector.begin(input);
       // XState puts what was thrown at the start into the snapshot in place of throwing it.
       if (step.next.status === 'error') throw step.next.error;
       if (hasOneBeginning(lowered)) first = step;
@@ -114,7 +115,7 @@ const createCollector = (machine: AnyStateMachine) => {
   const asScope = scope as unknown as Parameters<AnyStateMachine['transition']>[2];
   const byId = new Map(nodesIn(machine.root).map((node) => [node.id, node]));
   const nodesOf = (ids: readonly string[]) => ids.flatMap((id) => byId.get(id) ?? []);
-  const takePlainStep = createPlainStep(machine, asScope);
+  const plainSteps = createPlainSteps(machine, asScope);
   const collect = (step: (collecting: typeof asScope) => Snapshot): Step => {
     // Fresh before each step, or a step that throws would leave its actions to the next actor.
     actions = [];
@@ -122,13 +123,18 @@ const createCollector = (machine: AnyStateMachine) => {
     for (const _ in next.children) refuseSpawn();
     return { next, requests: toRequests(actions) };
   };
+  const of = (plain: { readonly next: Snapshot; readonly actions: readonly CollectedAction[] }): Step => ({
+    next: plain.next,
+    requests: toRequests(plain.actions),
+  });
   return {
-    collect,
+    begin(input: Json): Step {
+      const plain = plainSteps.begin(input);
+      return plain ? of(plain) : collect((collecting) => machine.getInitialSnapshot(collecting, input));
+    },
     step(snapshot: Snapshot, event: EventObject): Step {
-      const plain = takePlainStep(snapshot, event);
-      return plain
-        ? { next: plain.next, requests: toRequests(plain.actions) }
-        : collect((collecting) => machine.transition(snapshot, event, collecting));
+      const plain = plainSteps.take(snapshot, event);
+      return plain ? of(plain) : collect((collecting) => machine.transition(snapshot, event, collecting));
     },
     restore(persisted: PersistedSnapshot): Snapshot {
       const { history, nodes, ...rest } = persisted;
