@@ -18,7 +18,7 @@ type WorkFields = Pick<AgentRequest<never>, 'input' | 'feedback' | 'history' | '
 const isWork = ({ machine }: Pick<OpenCall, 'machine'>): boolean => machine === AGENT;
 
 /** What an agent is given to work on. */
-export const workOf = (call: OpenCall, input: Json): WorkFields => {
+export const workOf = (call: Pick<OpenCall, 'machine'>, input: Json): WorkFields => {
   // The types of both sides are checked where they are registered; the machine of agents makes nothing but attempts.
   if (!isWork(call))
     return { input: input as never, feedback: [], history: [], context: null, failure: null };
@@ -32,7 +32,11 @@ export const workOf = (call: OpenCall, input: Json): WorkFields => {
  *
  * @throws {RuntimeError} ANSWER_REFUSED
  */
-export const answerOf = async (call: OpenCall, agent: Agent, returned: unknown): Promise<unknown> => {
+export const answerOf = async (
+  call: Pick<OpenCall, 'machine' | 'agent'>,
+  agent: Agent,
+  returned: unknown,
+): Promise<unknown> => {
   const { schema } = agent.options;
   const answer = isAnswer(returned) ? returned.plain() : { output: returned ?? null };
   const checked = await checkedAnswer(answer, schema);

@@ -6,8 +6,8 @@ import { failureOf } from '../events/failure.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { OpenCall, Recorded } from '../events/turn.ts';
 import type { Agent, AgentRequest } from './agent.ts';
-import { answerOf, withExcerpt, workOf } from './agent-answer.ts';
-import { type CallLink, LINK } from './call-link.ts';
+import { answerOf, withExcerpt } from './agent-answer.ts';
+import { requestOf } from './agent-request.ts';
 import type { Clock } from './clock.ts';
 import type { Outcome } from './stimulus.ts';
 import type { Withdrawal } from './withdrawal.ts';
@@ -27,7 +27,7 @@ export interface CallPorts {
   /** Stores large strings of an answer before the answer refers to them. */
   readonly putBlobs: (blobs: ReadonlyMap<string, string>) => Promise<void>;
   /** Resolves once it is in the log that the call began. */
-  readonly begun: (call: Recorded<OpenCall>) => Promise<void>;
+  readonly begun: (call: CallAtWork) => Promise<void>;
   readonly progress: (progress: Progress) => void;
   /** The answer to a call that need not be made, since it is known. */
   readonly recorded?: (call: OpenCall) => Outcome | undefined;
@@ -36,11 +36,18 @@ export interface CallPorts {
   /** Told of what may outlast a call, so that it can be waited for. */
   readonly held: (ending: Promise<unknown>) => void;
   /** An agent answered although nobody waits any more: it is kept, since it cost money. */
-  readonly late: (call: Recorded<OpenCall>, agent: Agent, output: unknown) => void;
+  readonly late: (call: CallAtWork, agent: Agent, output: unknown) => void;
 }
 
-/** Progress beyond this rate is dropped: an agent that floods harms nobody. */
-const PROGRESS_MAX_PER_SECOND = 100;
+/** A call that an agent was given. The text of its input is not kept: thousands may be at work at a time, for hours. */
+export type CallAtWork = Omit<Recorded<OpenCall>, 'input'>;
+
+/** A call that is to be made: its input is taken out once. */
+export interface CallToMake {
+  readonly call: CallAtWork;
+  readonly withdrawal: Withdrawal;
+  input: string | undefined;
+}
 
 /** Short enough to stay in the event itself. */
 const FAILURE_TEXT_MAX = 4_100;
@@ -56,13 +63,14 @@ const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 export const runCall = async (
   ports: CallPorts,
   agent: Agent,
-  { call, withdrawal }: { readonly call: Recorded<OpenCall>; readonly withdrawal: Withdrawal },
+  toMake: CallToMake,
 ): Promise<Outcome | undefined> => {
+  const { call, withdrawal } = toMake;
   if (call.announce && !(await hasBegun(ports, call))) return undefined;
-  const known = ports.recorded?.(call);
+  const known = ports.recorded?.({ ...call, input: toMake.input ?? '' });
   if (known) return known;
   try {
-    const input = await inputOf(ports, call);
+    const input = await inputOf(ports, toMake);
     if (withdrawal.reason) throw withdrawal.reason;
     const returned = await withinTime(ports, agent, { call, input, withdrawal });
     return { output: await admit(ports, call, await answerOf(call, agent, returned)) };
@@ -71,7 +79,7 @@ export const runCall = async (
   }
 };
 
-const hasBegun = (ports: CallPorts, call: Recorded<OpenCall>): Promise<boolean> =>
+const hasBegun = (ports: CallPorts, call: CallAtWork): Promise<boolean> =>
   ports.begun(call).then(
     () => true,
     () => false,
@@ -94,13 +102,14 @@ const failureIn = ({ door }: CallPorts, thrown: unknown): Failure => {
   }
 };
 
-const inputOf = async (ports: CallPorts, call: OpenCall): Promise<Json> => {
-  const input = decode(call.input);
+const inputOf = async (ports: CallPorts, toMake: CallToMake): Promise<Json> => {
+  const input = decode(toMake.input ?? '');
+  toMake.input = undefined;
   const hashes = blobRefsIn(input);
   return hashes.length === 0 ? input : resolveBlobs(input, await ports.loadBlobs(hashes));
 };
 
-export const admit = async (ports: CallPorts, call: OpenCall, output: unknown): Promise<Encoded> => {
+export const admit = async (ports: CallPorts, call: CallAtWork, output: unknown): Promise<Encoded> => {
   const admitted = ports.door.admit(output ?? null, 'answer');
   if (admitted.blobs.size === 0) return admitted;
   await ports.putBlobs(admitted.blobs);
@@ -108,7 +117,7 @@ export const admit = async (ports: CallPorts, call: OpenCall, output: unknown): 
 };
 
 interface Attempt {
-  readonly call: Recorded<OpenCall>;
+  readonly call: CallAtWork;
   readonly input: Json;
   readonly withdrawal: Withdrawal;
 }
@@ -141,56 +150,14 @@ const withinTime = (
 
 const TIMED_OUT = new DOMException('The time limit of the agent has passed.', 'TimeoutError');
 
-/** Async, so that an agent which throws at once is like one that rejects. */
-const invoke = async (agent: Agent, request: AgentRequest<never>): Promise<unknown> => agent.run(request);
+/** An agent which throws at once is like one that rejects. */
+const invoke = (agent: Agent, request: AgentRequest<never>): Promise<unknown> => {
+  try {
+    return Promise.resolve(agent.run(request));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+};
 
 const limitTo = (clock: Clock, limitMs: number, callback: () => void): (() => void) =>
   limitMs > TIMEOUT_MAX_MS ? () => undefined : clock.after(limitMs, callback);
-
-const requestOf = (
-  ports: CallPorts,
-  call: OpenCall,
-  { input, withdrawal }: { readonly input: Json; readonly withdrawal: Withdrawal },
-): AgentRequest<never> => {
-  const { callId, attempt, run, actor } = call;
-  const work = workOf(call, input);
-  // Written out member by member: this runs for every call, and a spread costs ten times more.
-  return {
-    input: work.input,
-    callId,
-    idempotencyKey: `${callId}/${attempt}`,
-    attempt,
-    run,
-    actor,
-    feedback: work.feedback,
-    history: work.history,
-    context: work.context,
-    failure: work.failure,
-    get signal() {
-      return withdrawal.signal;
-    },
-    progress: progressOf(ports, call),
-    [LINK]: linkOf(ports, withdrawal),
-  };
-};
-
-const linkOf = (ports: CallPorts, withdrawal: Withdrawal): CallLink => ({
-  log: ports.logTag,
-  redact: ports.door.text,
-  hold: (ending) => {
-    withdrawal.hold(ending);
-    ports.held(ending);
-  },
-});
-
-const progressOf = (ports: CallPorts, { run, actor, callId }: OpenCall) => {
-  let windowEndsMs = 0;
-  let left = 0;
-  return (update: Json) => {
-    const now = ports.clock.now();
-    if (now >= windowEndsMs) [windowEndsMs, left] = [now + 1_000, PROGRESS_MAX_PER_SECOND];
-    if (left <= 0) return;
-    left -= 1;
-    ports.progress({ run, actor, callId, update: ports.door.admit(update, 'progress').value });
-  };
-};

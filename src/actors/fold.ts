@@ -148,10 +148,7 @@ const diverged = ({ actor, position, state }: RecordedEvent, computed: string) =
 export const toStored = (registry: Registry, record: ActorRecord): StoredSnapshot | undefined => {
   const definition = registry.find(record.machine, record.machineVersion);
   if (!definition) return undefined;
-  const stored: StoredActor = {
-    ...record,
-    snapshot: record.snapshot && definition.behavior.persist(record.snapshot),
-  };
+  const stored = storedActor(definition, record);
   const hash = hashOf(stored);
   if (hash === undefined) return undefined;
   return {
@@ -164,6 +161,12 @@ export const toStored = (registry: Registry, record: ActorRecord): StoredSnapsho
     hash,
   };
 };
+
+/** An actor with its state as plain data. */
+export const storedActor = ({ behavior }: Definition, record: ActorRecord): StoredActor => ({
+  ...record,
+  snapshot: record.snapshot && behavior.persist(record.snapshot),
+});
 
 /** Hash of everything that makes up an actor: equal if and only if two actors are in the same state. */
 export const stateHash = (registry: Registry, record: ActorRecord): string | undefined =>

@@ -8,6 +8,7 @@ import { ActorCache, Head } from './actor-cache.ts';
 import type { ActorRecord } from './actor-record.ts';
 import { toStored } from './fold.ts';
 import { createLoader, type LoadedRecord, type Loader } from './loader.ts';
+import { createPacking } from './packing.ts';
 import type { Registry } from './registry.ts';
 import type { Kernel } from './turn.ts';
 
@@ -22,15 +23,19 @@ export interface MemoryPorts {
 export interface MemoryLimits {
   /** How many actors stay in memory. */
   readonly loaded: number;
+  /** How many of them are kept as they are; the others, those that were not used for the longest time, are packed. */
+  readonly unpacked: number;
   /** After what time without a message an actor leaves memory. */
   readonly idleMs: number;
 }
 
 const SNAPSHOT_EVERY = 100;
+/** Actors leave memory by so many: they are unpacked for it. */
+const LEAVING_AT_ONCE = 500;
 
 /** Which actors are in memory: brings them in when a message comes for them, and lets them go when they are idle. */
 export class Memory {
-  readonly cache = new ActorCache();
+  readonly cache: ActorCache;
   readonly #ports: MemoryPorts;
   readonly #limits: MemoryLimits;
   readonly #loader: Loader;
@@ -38,12 +43,13 @@ export class Memory {
   constructor(ports: MemoryPorts, limits: MemoryLimits) {
     this.#ports = ports;
     this.#limits = limits;
+    this.cache = new ActorCache(createPacking(ports.registry));
     this.#loader = createLoader(ports.log, ports.registry);
   }
 
   /** The actor as it is committed. Not put into the cache: a commit that is under way may be about to change it. */
   async read(address: Address): Promise<ActorRecord | null> {
-    const cached = this.cache.actor(address);
+    const cached = this.cache.look(address);
     return cached === undefined ? (await this.#loader.load(address)).record : cached;
   }
 
@@ -88,8 +94,9 @@ export class Memory {
     return events >= SNAPSHOT_EVERY || (events > 0 && record.parent === null && record.status !== 'active');
   }
 
-  /** If there are too many, those that were not used for the longest time leave. */
+  /** If there are too many, those that were not used for the longest time are packed, or leave. */
   async makeRoom(): Promise<void> {
+    this.cache.pack(this.#limits.unpacked);
     if (this.cache.size <= this.#limits.loaded) return;
     await this.#release(this.cache.leaving(0, Math.floor(this.#limits.loaded * 0.9)));
   }
@@ -100,20 +107,23 @@ export class Memory {
   }
 
   async storeAll(): Promise<void> {
-    await this.#store([...this.cache.entries()].map(({ record }) => record));
+    await this.#store(this.cache.changed());
   }
 
-  async #release(
-    leaving: readonly { readonly address: Address; readonly record: ActorRecord | null }[],
-  ): Promise<void> {
-    await this.#store(leaving.flatMap(({ record }) => record ?? []));
-    for (const { address } of leaving) this.cache.drop(address);
+  async #release(leaving: readonly Address[]): Promise<void> {
+    for (let from = 0; from < leaving.length; from += LEAVING_AT_ONCE) {
+      const part = leaving.slice(from, from + LEAVING_AT_ONCE);
+      await this.#store(this.cache.changed(part));
+      for (const address of part) this.cache.drop(address);
+    }
   }
 
-  async #store(records: readonly ActorRecord[]): Promise<void> {
-    const changed = records.filter((record) => record.version > this.cache.storedVersion(record.address));
-    const snapshots = changed.flatMap((record) => toStored(this.#ports.registry, record) ?? []);
-    if (snapshots.length > 0) await this.#ports.log.commit({ turns: [], snapshots });
+  async #store(changed: readonly Address[]): Promise<void> {
+    for (let from = 0; from < changed.length; from += LEAVING_AT_ONCE) {
+      const records = changed.slice(from, from + LEAVING_AT_ONCE).map((address) => this.cache.look(address));
+      const snapshots = records.flatMap((record) => (record && toStored(this.#ports.registry, record)) ?? []);
+      if (snapshots.length > 0) await this.#ports.log.commit({ turns: [], snapshots });
+    }
   }
 
   /** Committed by itself, before the message that the actor was loaded for. */

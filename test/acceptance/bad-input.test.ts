@@ -502,7 +502,7 @@ describe('RUNTIME_CLOSED: a closed runtime refuses everything', () => {
 });
 
 describe('BAD_OPTION: a runtime is not opened with options that make no sense', () => {
-  const limits = ['deliveriesPerTurn', 'turnsPerRun', 'queue', 'loaded', 'idleMs'];
+  const limits = ['deliveriesPerTurn', 'turnsPerRun', 'queue', 'loaded', 'unpacked', 'idleMs'];
   const cases: readonly (readonly [string, object])[] = [
     ...limits.flatMap((name) =>
       [-1, 0, Number.NaN, '5', null].map(

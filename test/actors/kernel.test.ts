@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type AnyStateMachine, assign, emit, raise, sendTo, setup, spawnChild, stopChild } from 'xstate';
 import { type ActorRecord, WAITS_FOR_NOTHING } from '../../src/actors/actor-record.ts';
 import { toStored } from '../../src/actors/fold.ts';
+import { createPacking } from '../../src/actors/packing.ts';
 import { delivery } from '../../src/events/delivery.ts';
 import { encode } from '../../src/events/encode.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
@@ -968,6 +969,18 @@ describe('the fold of a stream', () => {
     );
   });
 
+  test('K4: gives them also if they were packed before each step', () => {
+    fc.assert(
+      fc.property(anyRun, (sketch) => {
+        const run = runOf(sketch, PackedRun);
+        const remembering = runOf(sketch);
+        expect(textsOf(run, run.actors)).toEqual(textsOf(remembering, remembering.actors));
+        expect(run.rows).toEqual(remembering.rows);
+      }),
+      { numRuns: RUNS / 2 },
+    );
+  });
+
   test('K4: would not if rows were lost', () => {
     const { failed } = fc.check(
       fc.property(anyRun, (sketch) => {
@@ -1003,6 +1016,18 @@ describe('the fold of a stream', () => {
 class ForgetfulRun extends KernelRun {
   override turn(said: Parameters<KernelRun['turn']>[0]) {
     this.reload();
+    return super.turn(said);
+  }
+}
+
+class PackedRun extends KernelRun {
+  readonly #packing = createPacking(this.registry);
+
+  override turn(said: Parameters<KernelRun['turn']>[0]) {
+    for (const [address, record] of this.actors) {
+      const packed = this.#packing.pack(record);
+      if (packed) this.actors.set(address, this.#packing.unpack(packed));
+    }
     return super.turn(said);
   }
 }

@@ -78,7 +78,7 @@ export class RuntimeProcess {
       agents: { build: work('build'), check: work('check') },
       log,
       clock,
-      limits: { loaded: 1 + random.below(12), idleMs: 20_000 },
+      limits: { loaded: 1 + random.below(12), unpacked: 1 + random.below(4), idleMs: 20_000 },
       onWarning: (warning) => {
         if (/in the kernel|at fault|subscriber failed|projection/.test(warning))
           ports.broken(new Violation(warning));

@@ -3,6 +3,7 @@ import type { Executors } from '../../src/actors/executors.ts';
 import { toStored } from '../../src/actors/fold.ts';
 import type { Incoming } from '../../src/actors/host.ts';
 import { createLoader, type Loader } from '../../src/actors/loader.ts';
+import { createPacking } from '../../src/actors/packing.ts';
 import { recover } from '../../src/actors/recovery.ts';
 import type { Registry } from '../../src/actors/registry.ts';
 import type { Stimulus } from '../../src/actors/stimulus.ts';
@@ -66,7 +67,7 @@ interface Taken {
  * timers, and shares its cache, loader and recovery.
  */
 export class Shell {
-  readonly cache = new ActorCache();
+  readonly cache: ActorCache;
   readonly #ports: ShellPorts;
   readonly #variant: Variant;
   readonly #loader: Loader;
@@ -83,6 +84,7 @@ export class Shell {
     this.#variant = at.variant;
     this.#lastAtMs = at.atMs;
     this.#places = at;
+    this.cache = new ActorCache(createPacking(ports.registry));
     this.#loader = createLoader(ports.log, ports.registry);
   }
 
