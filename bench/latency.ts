@@ -16,6 +16,8 @@ export interface Latency {
 /** What a row has besides its payload: names, numbers, digest. */
 const ROW_BYTES = 250;
 const COMMITS = 9;
+/** Until the code of a turn is compiled: that of the throughput is, too, by the time that it is measured. */
+const WARM_LOOPS = 300;
 
 /**
  * One loop alone: the time from an agent's answer to its event on the bus, against one bare SQLite commit of as many rows of that
@@ -44,7 +46,7 @@ export const measureLatency = async ({ loops }: { readonly loops: number }): Pro
   });
   const play = async (): Promise<void> => void (await (await runtime.start('tight-loop', GOAL)).result());
   // The first loops warm it up, and tell what a turn writes.
-  for (let warm = 0; warm < 20; warm += 1) await play();
+  for (let warm = 0; warm < WARM_LOOPS; warm += 1) await play();
   turns.length = 0;
   const sizes = [...rows.values()];
   const rowCount = Math.round(median(sizes.map((each) => each.length)));

@@ -65,7 +65,7 @@ export interface RuntimeLimits {
   readonly queue: number;
   /** How many actors stay in memory: 50,000. */
   readonly loaded: number;
-  /** How many of them are kept as they are, and not packed, which takes a fraction of the memory: 20,000. */
+  /** How many of them are kept as they are, and not packed, which takes a fraction of the memory: 10,000. */
   readonly unpacked: number;
   /** After how long an actor without messages leaves memory: 5 minutes. */
   readonly idleMs: number;

@@ -33,7 +33,7 @@ export const LIMITS: RuntimeLimits = {
   turnsPerRun: 10_000,
   queue: 10_000,
   loaded: 50_000,
-  unpacked: 20_000,
+  unpacked: 10_000,
   idleMs: 5 * 60_000,
   payload: DEFAULT_LIMITS,
 };

@@ -35,6 +35,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const RUNS_XSTATE = [
   /^src\/machines\//,
   /^src\/actors\/xstate-adapter\.ts$/,
+  // The adapter's own way through plain machines: it makes XState's actions of what a machine enqueues.
+  /^src\/actors\/plain-walk\.ts$/,
   /^src\/actors\/(?:.+\/)?(?:[\w-]+-machine[\w-]*|lower-[\w-]+|validate-[\w-]+)\.ts$/,
 ];
 

@@ -128,6 +128,8 @@ const withinTime = (
   { call, input, withdrawal }: Attempt,
 ): Promise<unknown> => {
   const { timeoutMs } = agent.options;
+  // Made before: what follows keeps all that it makes use of for as long as the agent is at work.
+  const request = requestOf(ports, call, { input, withdrawal });
   return new Promise((resolve, reject) => {
     let isOver = false;
     const end = (settle: () => void) => {
@@ -141,7 +143,7 @@ const withinTime = (
     });
     // An agent that does not mind its signal must not keep its place for ever.
     withdrawal.onWithdrawn = (reason) => end(() => reject(reason));
-    invoke(agent, requestOf(ports, call, { input, withdrawal })).then(
+    invoke(agent, request).then(
       (output) => (isOver ? ports.late(call, agent, output) : end(() => resolve(output))),
       (error: unknown) => end(() => reject(error)),
     );

@@ -47,20 +47,7 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
   const quarantine = createQuarantine(ports.clock);
   let stopped = false;
 
-  const begin = async (agent: Agent, work: Work): Promise<void> => {
-    const { call, withdrawal } = work;
-    const refusal = quarantine.refusal(call.agent, agent);
-    const outcome = refusal ? { failure: failureOf(refusal) } : await runCall(ports, agent, work);
-    // Its place stays taken, and the next attempt waits, until nothing of it is at work any more.
-    if (withdrawal.lingering) await withdrawal.lingering;
-    work.release();
-    // It was closed, in the log, by someone else; or we stop, and it stays open.
-    if (withdrawal.reason) return;
-    working.delete(keyOf(call));
-    if (!outcome) return;
-    if (!refusal) quarantine.note(agent, 'output' in outcome);
-    ports.answered(call, outcome);
-  };
+  const begin = createBegin({ ports, working, quarantine });
 
   return {
     start(call) {
@@ -102,6 +89,41 @@ export const createExecutors = (given: ExecutorPorts): Executors => {
     },
     ended: () => lingering.ended(),
   };
+};
+
+interface Desk {
+  readonly ports: ExecutorPorts & CallPorts;
+  readonly working: Map<string, Work>;
+  readonly quarantine: ReturnType<typeof createQuarantine>;
+}
+
+/** How a call that has a place is made, to its end. */
+const createBegin = ({ ports, working, quarantine }: Desk) => {
+  /** Not async itself: the frame of a function that waits is the largest part of what a call at work takes in memory. */
+  const begin = (agent: Agent, work: Work): Promise<void> => {
+    const refusal = quarantine.refusal(work.call.agent, agent);
+    if (refusal) return settle(agent, work, { outcome: { failure: failureOf(refusal) }, isRefused: true });
+    return runCall(ports, agent, work).then((outcome) => settle(agent, work, { outcome, isRefused: false }));
+  };
+
+  const settle = async (
+    agent: Agent,
+    work: Work,
+    { outcome, isRefused }: { readonly outcome: Outcome | undefined; readonly isRefused: boolean },
+  ): Promise<void> => {
+    const { call, withdrawal } = work;
+    // Its place stays taken, and the next attempt waits, until nothing of it is at work any more.
+    if (withdrawal.lingering) await withdrawal.lingering;
+    work.release();
+    // It was closed, in the log, by someone else; or we stop, and it stays open.
+    if (withdrawal.reason) return;
+    working.delete(keyOf(call));
+    if (!outcome) return;
+    if (!isRefused) quarantine.note(agent, 'output' in outcome);
+    ports.answered(call, outcome);
+  };
+
+  return begin;
 };
 
 const keepLate = async (
