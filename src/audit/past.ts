@@ -81,10 +81,16 @@ export const workKey = (call: OpenCall): string => {
 };
 
 const withoutBound = (input: JsonObject): JsonObject => {
-  const { passesMax: _, ...work } = input;
+  const { passesMax: _, own, ...work } = input;
   const isOfStory = 'iteration' in work && 'refinement' in work;
   const { maxIterations: __, ...ofStory } = work;
-  return isOfStory ? ofStory : work;
+  // What a story's file is to say has it among the fields.
+  const fields = isJsonObject(own) && isJsonObject(own['fields']) ? own['fields'] : undefined;
+  if (fields) {
+    const { max_refinement_attempts: ___, ...others } = fields;
+    return { ...work, own: { ...(own as JsonObject), fields: others } }; // It was looked at just now.
+  }
+  return { ...(isOfStory ? ofStory : work), ...(own !== undefined && { own }) };
 };
 
 /** What is asked: of the same question to the same person the answer is the same. */
