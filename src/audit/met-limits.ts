@@ -1,5 +1,5 @@
 import type { Address, RecordedEvent } from '../events/event.ts';
-import { isJsonObject, type Json } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { FEEDBACK } from '../machines/feedback-work.ts';
@@ -37,6 +37,15 @@ const isHalted = ({ kind, type }: RecordedEvent): boolean => kind === 'fact' && 
 
 /** Whether a fact is what halts a loop, and no later mention of that. */
 export const isHalt = (event: RecordedEvent): boolean => isHalted(event) && metIn(event) !== undefined;
+
+/** The limit that an event is the first to state: what halts a loop, else the question about it, else what a run gives at its end. */
+export const metStated = (event: RecordedEvent): Met | undefined => {
+  const { actor: loop, position } = event;
+  if (isQuestion(event)) return askedAbout(event);
+  if (event.type === TYPE.runEnded && event.kind === 'fact') return metInResult(event);
+  const met = isHalted(event) ? metIn(event) : undefined;
+  return met && { met, loop, position };
+};
 
 /** As the kernel writes it, and as the error says it. */
 const TURNS_CAP = /^(\d+) turns are the cap of the run/;
@@ -79,15 +88,20 @@ const parentOf = (address: Address): Address => address.slice(0, address.lastInd
 
 const metInQuestion = (event: RecordedEvent, { events }: Asked): Met | undefined => {
   if (!isQuestion(event)) return undefined;
-  const { data, actor, position } = event;
-  const { details } = data;
-  const halt = isJsonObject(details) ? details['halt'] : undefined;
-  const met = isJsonObject(halt) ? asMet(halt['met']) : undefined;
-  const of = isJsonObject(halt) ? halt['of'] : undefined;
-  const loop = typeof of === 'string' ? of : parentOf(actor);
-  if (met) return { met, loop, position };
-  const stated = events.findLast((each) => isHalted(each) && each.actor === loop && each.position < position);
+  const asked = askedAbout(event);
+  if (asked) return asked;
+  const loop = parentOf(event.actor);
+  const stated = events.findLast(
+    (each) => isHalted(each) && each.actor === loop && each.position < event.position,
+  );
   return stated && statedBy(stated, events);
+};
+
+const askedAbout = ({ data: { details }, actor, position }: RecordedEvent): Met | undefined => {
+  const halt = isJsonObject(details) ? details['halt'] : undefined;
+  const { met: given, of }: JsonObject = isJsonObject(halt) ? halt : {};
+  const met = asMet(given);
+  return met && { met, loop: typeof of === 'string' ? of : parentOf(actor), position };
 };
 
 /** The cap on turns, which no machine knows of: the kernel ends the run in place of delivering to it. */

@@ -46,7 +46,7 @@ const answersOf = async (runtime: Pick<Runtime, 'audit'>, role: string) =>
 type Asked = readonly [agent: string, input: unknown];
 
 /** Who was asked what. How many passes there may be in all is no part of it. */
-const asked = ({ agent, input }: { readonly agent: string; readonly input: unknown }): Asked => {
+const askedOf = ({ agent, input }: { readonly agent: string; readonly input: unknown }): Asked => {
   const { passesMax: _, ...rest } = input as { readonly passesMax?: number }; // The input of a tight loop.
   return [agent, rest];
 };
@@ -57,7 +57,7 @@ const answeredUpTo = async (file: string, position: number): Promise<readonly As
   try {
     const { length } = await log.events({ run: 'r', types: ['lw.call.done'], before: position + 1 });
     const calls = await recordedCalls(log, { run: 'r', workflows: [tight] });
-    return calls.slice(0, length).map(({ agent, work }) => asked({ agent, input: work.input }));
+    return calls.slice(0, length).map(({ agent, work }) => askedOf({ agent, input: work.input }));
   } finally {
     await log.close();
   }
@@ -110,11 +110,15 @@ describe('X10, K6: a branch of a run', () => {
           // Nobody was asked anew what they had answered up to the change.
           const before = await answeredUpTo(file, changed.position);
           expect(before.length).toBeGreaterThan(0);
-          for (const call of branch.made()) expect(before).not.toContainEqual(asked(call));
+          for (const call of branch.made()) expect(before).not.toContainEqual(askedOf(call));
           expect(calls.slice(made).every(({ callId }) => callId.startsWith(branch.id))).toBe(true);
           expect(branch.made().length).toBe(calls.length - made);
           // What was listed comes first; after it may come what nobody could know.
-          expect(branch.made().slice(0, listed.calls.length).map(asked)).toEqual(listed.calls.map(asked));
+          const whole = ({ agent, input }: { readonly agent: string; readonly input: unknown }) => [
+            agent,
+            input,
+          ];
+          expect(branch.made().slice(0, listed.calls.length).map(whole)).toEqual(listed.calls.map(whole));
           if (listed.calls.length === 0) expect(branch.made()).toEqual([]);
 
           await statesOf(branch.runtime);
