@@ -24,6 +24,7 @@ export type { AuditEntry, AuditTrail, ContextChanged, DecidedBy } from './audit/
 export type { CompareOptions, Comparison, ComparisonKind } from './audit/compare.ts';
 export type { Difference, DifferentRow } from './audit/difference.ts';
 export { toMermaid, toSequenceDiagram } from './audit/mermaid.ts';
+export type { AnyMetLimit } from './audit/met-limits.ts';
 export type { RecordedCall, RecordedWork } from './audit/recorded-calls.ts';
 export type { PlayOptions, Replay, ReplayStep } from './audit/replay.ts';
 export type { ChangedAnswer, NeededCall, WhatIfOptions } from './audit/what-if-options.ts';

@@ -3,15 +3,14 @@ import type { Outcome, Stimulus } from '../actors/stimulus.ts';
 import { RuntimeError } from '../errors.ts';
 import { isAnswer } from '../events/answer.ts';
 import type { Admitted, Door } from '../events/door.ts';
-import { encode } from '../events/encode.ts';
-import type { Address, RecordedEvent } from '../events/event.ts';
+import type { RecordedEvent } from '../events/event.ts';
 import { failureOf } from '../events/failure.ts';
-import { isJsonObject, type JsonObject } from '../events/json.ts';
+import { isJsonObject } from '../events/json.ts';
 import { AGENT } from '../machines/agent-machine.ts';
-import { fixLimits } from '../machines/limits.ts';
 import { isAsked, type QuestionInput } from '../machines/question-machine.ts';
+import { limitChange } from './limit-change.ts';
+import { type Moves, moveOf } from './moves.ts';
 import type { Past, PastCall, PastQuestion } from './past.ts';
-import { encoded } from './past-stimulus.ts';
 import type { PastTurn } from './past-turns.ts';
 import { type Changes, withInput } from './rerun.ts';
 import type { ChangedAnswer, WhatIfOptions } from './what-if-options.ts';
@@ -175,112 +174,11 @@ const placeSaid = (
 const eventAt = ({ turns }: Past, position: number): RecordedEvent | undefined =>
   turns.flatMap(({ events }) => events).find((event) => event.position === position);
 
-interface LimitChange {
-  /** For a run that has them from its start. */
-  readonly start?: (given: Stimulus) => Stimulus;
-  /** Else after which turn they change, and how. */
-  readonly turn?: number;
-  readonly patch: (world: World) => ReturnType<Changes['after']>;
-}
-
-const limitChange = (
-  past: Past,
-  { limits, at, of = past.run }: WhatIfOptions,
-  problems: string[],
-): LimitChange | undefined => {
-  if (limits === undefined) return undefined;
-  // It knows which there are, and what they may be.
-  fixLimits({ ...limits, unbounded: 'a branch' });
-  const start = past.stimuli.findIndex((stimulus) => stimulus.kind === 'start' && stimulus.run === past.run);
-  const given = past.stimuli[start];
-  if (at === undefined && of === past.run && given?.kind === 'start') {
-    const input = given.input.value;
-    if (isJsonObject(input) && isJsonObject(input['limits']))
-      return {
-        start: (each) => (each.kind === 'start' && each.run === past.run ? withLimits(each, limits) : each),
-        patch: () => [],
-      };
-    problems.push(`its workflow "${given.workflow}" is started without limits`);
-    return undefined;
-  }
-  const turn = past.turns.find(({ events }) =>
-    at === undefined
-      ? events.some(({ actor, kind }) => actor === of && kind === 'started')
-      : events.some(({ position }) => position === at),
-  );
-  const record = past.world.actor(of);
-  const context: unknown = record?.snapshot?.context;
-  const has = typeof context === 'object' && context !== null && 'limits' in context;
-  if (!record || !has) problems.push(`"${of}" has no limits`);
-  if (limits.timeMs !== undefined)
-    problems.push('the time of a run is counted from its start: leave `at` and `of` out to change it');
-  if (!turn) problems.push(`"${of}" was not there at any time`);
-  return turn && { turn: turn.turn, patch: (world) => patchLimits(world, of, limits) };
-};
-
-const withLimits = (
-  given: Extract<Stimulus, { kind: 'start' }>,
-  limits: NonNullable<WhatIfOptions['limits']>,
-): Stimulus => {
-  const input = given.input.value as JsonObject; // The caller has looked.
-  const merged = { ...(input['limits'] as JsonObject), ...limits } as JsonObject;
-  return { ...given, input: encoded({ ...input, limits: merged }) };
-};
-
-const patchLimits = (
-  world: World,
-  of: Address,
-  limits: NonNullable<WhatIfOptions['limits']>,
-): ReturnType<Changes['after']> => {
-  const record = world.actor(of);
-  const context = record?.snapshot?.context as { readonly limits?: object } | undefined;
-  if (record?.status !== 'active' || !context?.limits) return [];
-  return [
-    moveOf(world, of, {
-      version: record.machineVersion,
-      context: { ...context, limits: { ...context.limits, ...limits } },
-    }),
-  ];
-};
-
 /** Actors of machines that have changed go on under the new version, in the state that they are in. */
-const machineMoves = (world: World, versions: ReadonlyMap<string, number>): ReturnType<Changes['after']> =>
+const machineMoves = (world: World, versions: ReadonlyMap<string, number>): Moves =>
   [...world.actors.values()].flatMap(({ address, machine, status, snapshot }) => {
     const version = versions.get(machine);
     return version === undefined || status !== 'active'
       ? []
       : [moveOf(world, address, { version, context: snapshot?.context })];
   });
-
-/** A row that holds all of an actor, as a migration writes it: whoever folds its stream needs nothing else. */
-const moveOf = (
-  world: World,
-  actor: Address,
-  { version, context }: { readonly version: number; readonly context: unknown },
-): ReturnType<Changes['after']>[number] => {
-  const record = world.actors.get(actor);
-  const definition = record && world.registry.find(record.machine, record.machineVersion);
-  const persisted = record?.snapshot && definition?.behavior.persist(record.snapshot);
-  const { parent, childId, waits, machineVersion: from } = record ?? {};
-  const { value, status, history } = persisted ?? {};
-  const state = encode(
-    { value, context, status, history, parent, childId, waits },
-    { undefinedMembers: 'drop', root: 'state', limits: STATE_LIMITS },
-  );
-  return {
-    version,
-    stimulus: {
-      kind: 'migrate',
-      id: '',
-      atMs: world.atMs,
-      origin: 'runtime',
-      by: null,
-      cause: null,
-      actor,
-      from: from ?? version,
-      state,
-    },
-  };
-};
-
-const STATE_LIMITS = { bytes: 16 * 1024 * 1024, depth: 128, keys: 1_000_000 };

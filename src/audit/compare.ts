@@ -5,12 +5,11 @@ import { canonicalJson, encode } from '../events/encode.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
-import type { MetLimit } from '../machines/limits.ts';
 import type { Workflow } from '../machines/workflow.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { replacedIn } from './changed-registry.ts';
 import { type Difference, differenceOf } from './difference.ts';
-import { isHalt, metIn } from './met-limits.ts';
+import { type AnyMetLimit, type Met, metStated } from './met-limits.ts';
 import { liveAgain, type Past } from './past.ts';
 import { NO_CHANGES, type RerunResult, rerun, startingWith } from './rerun.ts';
 import { World } from './world.ts';
@@ -43,7 +42,7 @@ export interface Comparison {
   /** The first event that is another; null if none is. */
   readonly difference: Difference | null;
   /** The limit that was not met before. */
-  readonly limit: MetLimit | null;
+  readonly limit: AnyMetLimit | null;
   /** How many calls of agents it would need that were never made. */
   readonly calls: number;
 }
@@ -145,11 +144,12 @@ const kindOf = (
 };
 
 /** The first limit that was met now, and not then. */
-const newLimit = ({ turns }: Past, events: readonly RecordedEvent[]): MetLimit | null => {
-  const keyOf = (event: RecordedEvent): string => `${event.actor} ${metIn(event)?.limit}`;
-  const known = new Set(turns.flatMap((turn) => turn.events.filter(isHalt).map(keyOf)));
-  const met = events.find((event) => isHalt(event) && !known.has(keyOf(event)));
-  return (met && metIn(met)) ?? null;
+const newLimit = ({ turns }: Past, events: readonly RecordedEvent[]): AnyMetLimit | null => {
+  const keyOf = ({ loop, met }: Met): string => `${loop} ${met.limit}`;
+  const known = new Set(
+    turns.flatMap((turn) => turn.events.flatMap((event) => metStated(event) ?? []).map(keyOf)),
+  );
+  return events.flatMap((event) => metStated(event) ?? []).find((met) => !known.has(keyOf(met)))?.met ?? null;
 };
 
 /** Where contexts part, although every row is the same: what a machine keeps to itself for later. */

@@ -2,8 +2,9 @@ import type { Stimulus } from '../actors/stimulus.ts';
 import type { Address } from '../events/event.ts';
 import type { OpenCall } from '../events/turn.ts';
 import { QUESTION } from '../machines/question-machine.ts';
-import { askedKey, isQuestion, type Past, type PastCall, type PastQuestion, workKey } from './past.ts';
+import { askedKey, type Past, type PastCall, type PastQuestion, workKey } from './past.ts';
 import { numbered } from './past-stimulus.ts';
+import { isQuestion } from './questions.ts';
 import { type CallKey, callKey, type Opened, type Taken, type World } from './world.ts';
 
 /** A stimulus without an id, at the time at which it comes. */

@@ -8,10 +8,11 @@ import { canonicalJson, decode } from '../events/encode.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
 import { isJsonObject, type JsonObject } from '../events/json.ts';
 import type { OpenCall, RecordedTurn } from '../events/turn.ts';
-import { QUESTION } from '../machines/question-machine.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { capIn } from './met-limits.ts';
 import { stimulusOf } from './past-stimulus.ts';
 import { type PastTurn, turnsOfRun } from './past-turns.ts';
+import { isQuestion } from './questions.ts';
 import { callKey, type Opened, type Taken, timerKey, World } from './world.ts';
 
 /** Which call, and when it was opened. The rest of it the log keeps only while it is open. */
@@ -71,13 +72,25 @@ export interface Past {
 
 /**
  * What two calls must have in common for one's answer to be the other's: agent, input, feedback, history, context, and why the
- * attempt before failed. How many passes a loop may have in all is no part of the work: with it, nothing that was answered
- * under one limit could be used under another.
+ * attempt before failed. How many passes a loop, or a story, may have in all is no part of the work: with it, nothing that was
+ * answered under one limit could be used under another.
  */
 export const workKey = (call: OpenCall): string => {
   const { input, ...work } = workOf(call, decode(call.input)) as unknown as JsonObject; // It is made from JSON.
-  const { passesMax: _, ...rest } = isJsonObject(input) ? input : {};
-  return `${call.agent}\n${canonicalJson({ ...work, input: isJsonObject(input) ? rest : (input ?? null) })}`;
+  return `${call.agent}\n${canonicalJson({ ...work, input: isJsonObject(input) ? withoutBound(input) : (input ?? null) })}`;
+};
+
+const withoutBound = (input: JsonObject): JsonObject => {
+  const { passesMax: _, own, ...work } = input;
+  const isOfStory = 'iteration' in work && 'refinement' in work;
+  const { maxIterations: __, ...ofStory } = work;
+  // What a story's file is to say has it among the fields.
+  const fields = isJsonObject(own) && isJsonObject(own['fields']) ? own['fields'] : undefined;
+  if (fields) {
+    const { max_refinement_attempts: ___, ...others } = fields;
+    return { ...work, own: { ...(own as JsonObject), fields: others } }; // It was looked at just now.
+  }
+  return { ...(isOfStory ? ofStory : work), ...(own !== undefined && { own }) };
 };
 
 /** What is asked: of the same question to the same person the answer is the same. */
@@ -90,9 +103,6 @@ export const opensOf = ({ openedCalls, openedTimers }: RecordedTurn): string =>
     openedCalls.map((call) => [callKey(call), workKey(call)]),
     openedTimers.map((timer) => [timerKey(timer), timer.dueMs]),
   ]);
-
-export const isQuestion = ({ kind, machine, type }: RecordedEvent): boolean =>
-  kind === 'fact' && machine === QUESTION && type === 'question.opened';
 
 interface Ports {
   readonly log: EventLog;
@@ -144,19 +154,15 @@ export const liveAgain = async ({ log, registry, limits }: Ports, run: string): 
 /** The caps that the run was made under, as far as it met them: they belong to the runtime of then, not to its machines. */
 const capsIn = (turns: readonly PastTurn[], limits: KernelLimits): KernelLimits => {
   let { turnsPerRun, deliveriesPerTurn } = limits;
-  for (const { events } of turns) {
-    const [first] = events;
-    const reason = first?.kind === 'undelivered' ? first.data['reason'] : undefined;
-    if (typeof reason !== 'string') continue;
-    turnsPerRun = Number(TURNS_CAP.exec(reason)?.[1] ?? turnsPerRun);
-    deliveriesPerTurn = Number(DELIVERIES_CAP.exec(reason)?.[1] ?? deliveriesPerTurn);
+  for (const {
+    events: [first],
+  } of turns) {
+    const { turns: turnsMax = turnsPerRun, deliveries = deliveriesPerTurn } = first ? capIn(first) : {};
+    turnsPerRun = turnsMax;
+    deliveriesPerTurn = deliveries;
   }
   return { turnsPerRun, deliveriesPerTurn };
 };
-
-/** As the kernel writes it, and as the error says it. */
-const TURNS_CAP = /^(\d+) turns are the cap of the run/;
-const DELIVERIES_CAP = /caused more than (\d+) messages/;
 
 /** The turn that a stimulus leads to, which must be the one that the log has; else what is wrong. */
 const takeAsRecorded = (world: World, stimulus: Stimulus, { events }: PastTurn): Taken | RuntimeError => {

@@ -2,15 +2,17 @@ import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Command } from '../actors/commands.ts';
 import { during } from '../events/delivery.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { isJsonObject, type Json } from '../events/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { RunRecord } from '../events/turn.ts';
 import { TYPE, WAITING_TAG } from '../events/vocabulary.ts';
-import { LIMITS, type LimitName } from '../machines/limits.ts';
+import { LIMITS } from '../machines/limits.ts';
 import { isReasonOfLoop } from '../machines/loop-state.ts';
 import { QUESTION } from '../machines/question-machine.ts';
-import type { Met } from './counted.ts';
 import { nameOf, short } from './in-words.ts';
-import { isQuestion, type Past } from './past.ts';
+import { addressOfPart, type ChangedLimits, partNamed, withLimits } from './limits-in.ts';
+import type { Met } from './met-limits.ts';
+import type { Past } from './past.ts';
+import { isQuestion } from './questions.ts';
 import type { WhatIfOptions } from './what-if-options.ts';
 
 /** Where a run stands, and the event that put it there. */
@@ -173,7 +175,8 @@ export const branchToGoOn = (
   );
   if (record?.verdict === 'cancelled' && stopped?.events[0])
     return { answers: [{ at: stopped.events[0].position, forget: true }], calls: 'make' };
-  if (met && Object.hasOwn(LIMITS, met.met.limit)) return withHigherLimit(past, met);
+  if (met && (met.met.limit === 'turns' || Object.hasOwn(LIMITS, met.met.limit)))
+    return withHigherLimit(past, met);
   const failed = past.calls.findLast(({ outcome }) => outcome !== null && 'failure' in outcome);
   return failed?.answeredAt == null
     ? null
@@ -193,13 +196,20 @@ const MORE = 3;
 /** As much again of what is used up; a few more of what is counted. */
 const DOUBLED: readonly string[] = ['costUsd', 'tokens', 'calls', 'timeMs'];
 
-const withHigherLimit = (past: Past, { met: { limit, bound, used }, loop }: Met): WhatIfOptions | null => {
-  const record = past.world.actor(loop);
-  const context: unknown = record?.snapshot?.context;
-  const has = typeof context === 'object' && context !== null && 'limits' in context;
+const withHigherLimit = (
+  past: Past,
+  { met: { limit, bound, used, evidence }, loop }: Met,
+): WhatIfOptions | null => {
+  const raised = [...DOUBLED, 'turns'].includes(limit)
+    ? 2 * Math.max(bound, used, 1)
+    : Math.max(bound, used) + MORE;
+  if (limit === 'turns') return { limits: { turns: raised }, calls: 'make' };
+  const context: unknown = past.world.actor(loop)?.snapshot?.context;
+  const held = (typeof context === 'object' && context !== null ? context : {}) as JsonObject; // It could be stored.
+  const limits: ChangedLimits = { [limit]: raised };
+  const part = loop === past.run ? partNamed(held, evidence[0] ?? '', limit) : undefined;
+  if (part) return { limits, of: addressOfPart(loop, part), calls: 'make' };
   const isOfRun = loop === past.run;
-  if (!has || (!isOfRun && limit === 'timeMs')) return null;
-  const raised = DOUBLED.includes(limit) ? 2 * Math.max(bound, used, 1) : Math.max(bound, used) + MORE;
-  const limits: { readonly [Name in LimitName]?: number } = { [limit]: raised };
+  if (!withLimits(held, limits) || (!isOfRun && limit === 'timeMs')) return null;
   return { limits, ...(!isOfRun && { of: loop }), calls: 'make' };
 };

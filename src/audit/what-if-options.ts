@@ -1,7 +1,7 @@
 import type { Address } from '../events/event.ts';
 import type { Failure, Json } from '../events/json.ts';
-import type { LimitName } from '../machines/limits.ts';
 import type { Workflow } from '../machines/workflow.ts';
+import type { ChangedLimits } from './limits-in.ts';
 
 /**
  * What somebody says in a branch in place of what they said. `at` is the position of the answer in the log, or of the event that
@@ -29,8 +29,12 @@ export interface WhatIfOptions {
   /** Where limits and machines change: after the turn with the event at this position. From the start of the run unless set. */
   readonly at?: number;
   readonly answers?: readonly ChangedAnswer[];
-  readonly limits?: { readonly [Name in LimitName]?: number | null };
-  /** Whose limits: the address of a loop in the run; the run itself unless set. */
+  /** `turns` is the cap of the run, from its start, wherever the others change. */
+  readonly limits?: ChangedLimits & { readonly turns?: number };
+  /**
+   * Whose limits: the address of a loop or story in the run; the run itself unless set. A phase that has a bound of its own on its
+   * failed passes is `RUN/phase:ID`, a node of a tree that is a loop, and has one on its repeats, `RUN/node:ID`.
+   */
   readonly of?: Address;
   /** What the machine of the run is started with, in place of what it was: as `lw.started` of the log has it. */
   readonly input?: Json;

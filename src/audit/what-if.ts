@@ -61,7 +61,8 @@ export const branchOf = async (
     throw new RuntimeError('FILE_EXISTS', { file: options.file });
   const past = await liveAgain(ports, run);
   if (past.problem) throw past.problem;
-  const { registry, versions } = registryOf(ports.registry, options);
+  const { registry: others, versions } = registryOf(ports.registry, options);
+  const registry = withTurns(others, past, options.limits?.turns);
   const { changes, blobs } = checkedChanges({ past, door: ports.door, versions }, options);
   const id = `what-if-${uuid()}`;
   const turns: Turn[] = [];
@@ -96,6 +97,17 @@ const registryOf = (
   if (at === undefined) return { registry: replacedIn(registry, machines), versions: new Map() };
   const { registry: changed, added } = addedTo(registry, machines);
   return { registry: changed, versions: new Map(added.map(({ name, version }) => [name, version])) };
+};
+
+/** The cap of a run is that of its workflow, if it has one: then no runtime has another for it. */
+const withTurns = (registry: Registry, { run, world }: Past, turnsMax: number | undefined): Registry => {
+  const name = world.run(run)?.workflow;
+  if (turnsMax === undefined || name === undefined) return registry;
+  const capped = registry.versions(name).flatMap((version) => {
+    const workflow = registry.find(name, version)?.workflow;
+    return workflow ? [{ ...workflow, options: { ...workflow.options, turnsMax } }] : [];
+  });
+  return replacedIn(registry, capped);
 };
 
 const told = (

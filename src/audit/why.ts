@@ -4,15 +4,11 @@ import type { KernelLimits } from '../actors/turn.ts';
 import { RuntimeError } from '../errors.ts';
 import { runOf } from '../events/address.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
-import { isJsonObject } from '../events/json.ts';
-import type { RunRecord } from '../events/turn.ts';
-import { TYPE } from '../events/vocabulary.ts';
-import type { MetLimit } from '../machines/limits.ts';
 import type { EventLog } from '../store/event-log.ts';
-import { countedBy, type Met } from './counted.ts';
+import { countedBy } from './counted.ts';
 import { nameOf, short, whatHappened, whoDid, whyOf } from './in-words.ts';
-import { asMet, isHalt, metIn } from './met-limits.ts';
-import { isQuestion, liveAgain, type Past } from './past.ts';
+import { type AnyMetLimit, type Met, metFor } from './met-limits.ts';
+import { liveAgain, type Past } from './past.ts';
 import { branchToGoOn, commandsToGoOn, type Standing, standingOf } from './ways-on.ts';
 import type { WhatIfOptions } from './what-if-options.ts';
 
@@ -34,8 +30,8 @@ export interface Why {
   readonly position: number;
   /** From that event back to what came from outside. */
   readonly causes: readonly Cause[];
-  /** The limit that decided it, with its bound and what was used of it; null if none did. */
-  readonly limit: MetLimit | null;
+  /** The limit that decided it, with its bound and what was used of it; null if none did. `turns` is the cap of the run. */
+  readonly limit: AnyMetLimit | null;
   /** The events that the limit counted. */
   readonly counted: readonly { readonly position: number; readonly what: string }[];
   /**
@@ -67,7 +63,7 @@ export const whyOfSubject = async (ports: WhyPorts, subject: string | number): P
   const events = past.turns.flatMap((turn) => turn.events).filter(({ run }) => run === found.run);
   const standing = standingOf(past, { record, events });
   const event = subjectEvent(found, { standing, events });
-  const met = metFor(event, { isEvent: found.event !== undefined, record, events });
+  const met = metFor(event, { isEvent: found.event !== undefined, events });
   const counted = met ? countedBy(met, events) : [];
   const commands = commandsToGoOn(past, standing);
   const branch = standing.kind === 'ended' ? branchToGoOn(past, { record, events, met }) : null;
@@ -133,56 +129,6 @@ const subjectEvent = (
   throw new RuntimeError('UNKNOWN_ACTOR', { address: actor ?? '' });
 };
 
-/** The limit that led to an event: what a question is about, what a run ended with, what a loop stated in the same turn. */
-const metFor = (
-  event: RecordedEvent,
-  {
-    isEvent,
-    record,
-    events,
-  }: {
-    readonly isEvent: boolean;
-    readonly record: RunRecord | undefined;
-    readonly events: readonly RecordedEvent[];
-  },
-): Met | undefined => {
-  const asked = isQuestion(event) ? metInQuestion(event) : undefined;
-  if (asked) return asked;
-  const ended = event.type === TYPE.runEnded ? metInResult(event) : undefined;
-  const halt = events.findLast(
-    (each) => isHalt(each) && each.position <= event.position && (!isEvent || each.turn === event.turn),
-  );
-  const stated = halt && metIn(halt);
-  // A limit that a person has let it pass has nothing to do with how it ended.
-  const isPassed =
-    halt !== undefined && events.some((each) => isDecision(each, halt) && each.position < event.position);
-  if (halt && stated && (!ended || ended.met.limit === stated.limit) && (isEvent || ended || !isPassed))
-    return { met: stated, loop: halt.actor, position: halt.position };
-  return record?.verdict === null ? undefined : ended;
-};
-
-const isDecision = ({ type, actor, position, data }: RecordedEvent, halt: RecordedEvent): boolean =>
-  type.endsWith('.decided') &&
-  actor === halt.actor &&
-  position > halt.position &&
-  (data['option'] === 'continue' || data['option'] === 'retry');
-
-const metInQuestion = ({ data, actor, position }: RecordedEvent): Met | undefined => {
-  const { details } = data;
-  const halt = isJsonObject(details) ? details['halt'] : undefined;
-  const met = isJsonObject(halt) ? asMet(halt['met']) : undefined;
-  const of = isJsonObject(halt) ? halt['of'] : undefined;
-  const loop = typeof of === 'string' ? of : actor.slice(0, actor.lastIndexOf('/'));
-  return met && { met, loop, position };
-};
-
-const metInResult = ({ data, actor, position }: RecordedEvent): Met | undefined => {
-  const { result } = data;
-  const output = isJsonObject(result) ? result['output'] : undefined;
-  const met = isJsonObject(output) ? asMet(output['limit']) : undefined;
-  return met && { met, loop: actor, position };
-};
-
 /** From an event back to what came from outside. */
 const causesOf = (event: RecordedEvent, { turns }: Past): readonly Cause[] => {
   const byPosition = new Map(
@@ -226,7 +172,7 @@ const inWords = ({
     `The run "${run}" ${standing.text}`,
     ...(met
       ? [
-          `The limit "${met.met.limit}" of ${nameOf(met.loop)} is ${met.met.bound}, and ${met.met.used} was used: ${counted.map(({ position }) => position).join(', ') || 'nothing in the log'}.`,
+          `The limit "${met.met.limit}" of ${nameOf(met.loop)} is ${met.met.bound}, and ${met.met.used} was used: ${positionsIn(counted)}.`,
         ]
       : []),
     ...causes.map(
@@ -238,3 +184,13 @@ const inWords = ({
       ? [`To go on in a branch: runtime.whatIf(${JSON.stringify(run)}, ${JSON.stringify(branch)})`]
       : []),
   ].join('\n');
+
+const POSITIONS_SHOWN = 50;
+
+/** A limit of many calls or turns counts more than anyone reads. */
+const positionsIn = (counted: readonly RecordedEvent[]): string => {
+  const positions = counted.map(({ position }) => position);
+  if (positions.length === 0) return 'nothing in the log';
+  if (positions.length <= POSITIONS_SHOWN) return positions.join(', ');
+  return `${positions.slice(0, POSITIONS_SHOWN).join(', ')} and ${positions.length - POSITIONS_SHOWN} more, up to ${positions.at(-1)}`;
+};

@@ -1,6 +1,9 @@
 import { type ChangedAnswer, type Json, LIMITS, type LimitName, type WhatIfOptions } from '../index.ts';
 import { wrong } from './wrong-use.ts';
 
+/** Those of loops, and the cap of the run. */
+const BOUNDS: readonly string[] = [...Object.keys(LIMITS), 'turns'];
+
 const ANSWERS = ['output', 'failure', 'option', 'value', 'note', 'by', 'forget'];
 
 /** What is to be another in a branch, from `--set name=value` and the position that `--at` gives. */
@@ -13,12 +16,12 @@ export const changesOf = (
   for (const set of sets) {
     const [, name = '', text = ''] = /^([^=]+)=(.*)$/s.exec(set) ?? [];
     const limit = name.startsWith('limits.') ? name.slice('limits.'.length) : undefined;
-    if (limit !== undefined && Object.hasOwn(LIMITS, limit)) limits[limit as LimitName] = boundOf(set, text);
+    if (limit !== undefined && BOUNDS.includes(limit)) limits[limit as LimitName] = boundOf(set, text);
     else if (ANSWERS.includes(name)) answer[name] = valueOf(name, text);
     else
       throw wrong(
         `--set ${set} says nothing that a branch has.`,
-        `Write limits.NAME=NUMBER (${Object.keys(LIMITS).join(', ')}), or of an answer: ${ANSWERS.join(', ')}.`,
+        `Write limits.NAME=NUMBER (${BOUNDS.join(', ')}), or of an answer: ${ANSWERS.join(', ')}.`,
       );
   }
   const hasAnswer = Object.keys(answer).length > 0;

@@ -37,7 +37,10 @@ export const goOnLine = (command: Command): string => {
 };
 
 /** The command line that makes a branch. */
-export const forkLine = (run: string, { at, limits = {}, answers = [], of }: WhatIfOptions): string => {
+export const forkLine = (
+  run: string,
+  { at, limits = {}, answers = [], of, calls = 'list' }: WhatIfOptions,
+): string => {
   const [answer] = answers;
   const sets = [
     ...Object.entries(limits).map(([name, value]) => `limits.${name}=${JSON.stringify(value)}`),
@@ -52,5 +55,6 @@ export const forkLine = (run: string, { at, limits = {}, answers = [], of }: Wha
     ...(position === undefined ? [] : ['--at', String(position)]),
     ...(of === undefined ? [] : ['--of', of]),
     ...sets.flatMap((set) => ['--set', set]),
+    ...(calls === 'make' ? ['--make-calls'] : []),
   );
 };

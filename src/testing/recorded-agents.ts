@@ -77,11 +77,11 @@ const speaking = (name: string, run: string, all: readonly RecordedCall[]): Reco
   };
 };
 
-/** How many passes a loop may have in all is no part of the work. */
+/** How many passes a loop, or a story, may have in all is no part of the work. */
 const workIn = ({ input, feedback, history, context, failure }: AgentRequest<unknown>): RecordedWork => {
   const plain = { input, feedback, history, context, failure } as unknown as RecordedWork;
   const copy = JSON.parse(JSON.stringify(plain)) as RecordedWork; // It came out of JSON.
-  return isObject(copy.input) ? { ...copy, input: withoutPassesMax(copy.input) } : copy;
+  return isObject(copy.input) ? { ...copy, input: withoutBound(copy.input) } : copy;
 };
 
 /** The name of a feedback has the run and the time in it, which are others in every run. */
@@ -99,9 +99,10 @@ const ordered = (value: Json): Json => {
   return Object.fromEntries(keys.map((key) => [key, ordered(value[key] ?? null)]));
 };
 
-const withoutPassesMax = (input: JsonObject): JsonObject => {
-  const { passesMax: _, ...rest } = input;
-  return rest;
+const withoutBound = (input: JsonObject): JsonObject => {
+  const { passesMax: _, ...work } = input;
+  const { maxIterations: __, ...ofStory } = work;
+  return 'iteration' in work && 'refinement' in work ? ofStory : work;
 };
 
 const isObject = (value: Json): value is JsonObject =>

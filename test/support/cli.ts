@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
@@ -25,6 +25,8 @@ export interface CliFolder {
   runWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<CommandRan>;
   /** Runs a command, and gives the JSON that it prints. @throws unless it exits as expected */
   json(args: readonly string[], code?: number): Promise<unknown>;
+  /** Runs a line as somebody who copies it into a shell does. */
+  shell(line: string): Promise<CommandRan>;
   /** Starts a command. */
   start(...args: readonly string[]): Started;
   remove(): void;
@@ -55,6 +57,14 @@ export const cliFolder = (): CliFolder => {
       if (ran.code !== code)
         throw new Error(`${args.join(' ')}: exit ${ran.code}\n${ran.stdout}${ran.stderr}`);
       return JSON.parse(ran.stdout);
+    },
+    shell(line) {
+      const program = `exec '${process.execPath}' '${BINARY}' "$@"`;
+      const bin = join(folder, 'bin');
+      mkdirSync(bin, { recursive: true });
+      writeFileSync(join(bin, 'loopwright'), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+      const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
+      return startProgram('/bin/sh', ['-c', line], { folder, env }).ended;
     },
     start: (...args) => start(args),
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -6,6 +6,7 @@ import {
   openLog,
   planRun,
   type StepInput,
+  storyLoop,
   tightLoop,
   type Workflow,
 } from 'loopwright';
@@ -17,12 +18,15 @@ import { rounds } from '../support/runtimes.ts';
 
 type Given = Parameters<typeof createRuntime<Workflow>>[0]['agents'];
 
+/** A task, and stories for those who work on them. */
+const TASK = { stories: [{ id: 'a', title: 'A' }] };
+
 /** Runs a workflow to its end or to a question, and gives what it made of it. */
 const play = async (file: string, workflow: Workflow, agents: unknown) => {
   const workflows = [workflow];
   const runtime = await createRuntime({ file, workflows, agents: agents as Given, runsFolder: null });
   try {
-    const run = await runtime.start(workflow.name, 'the task', { id: 'r' });
+    const run = await runtime.start(workflow.name, TASK, { id: 'r' });
     const { status, value } = await run.settled();
     const record = (await runtime.runs()).at(0);
     const questions = (await runtime.questions()).map(({ text }) => text);
@@ -85,6 +89,32 @@ describe('recorded agents', () => {
       ),
       { numRuns: rounds(10, 500) },
     );
+  });
+
+  it('agents of stories answer again, also where stories may be sent back more often', async () => {
+    const stories = (maxIterations: number) =>
+      storyLoop('stories', { mode: 'auto', refinement: { maxIterations } }) as Workflow;
+    const file = temporaryFile();
+    const work = () => ({ made: Math.random() });
+    const first = await play(file, stories(3), {
+      research: work,
+      plan: work,
+      implement: work,
+      'create-pr': work,
+      review: scriptedAgent(
+        { decision: 'rejected', issues: [{ severity: 'major', category: 'logic', description: 'no' }] },
+        { decision: 'approved', issues: [] },
+      ),
+    });
+    expect(first).toMatchObject({ verdict: 'verified', result: expect.stringContaining('"refinements":1') });
+    const recorded = () => recordedAgents(file, { run: 'r', workflows: [stories(3)] });
+    expect(await play(temporaryFile(), stories(3), await recorded())).toEqual(first);
+    const { verdict, result, way } = await play(temporaryFile(), stories(5), await recorded());
+    expect({ verdict, result, way }).toEqual({
+      verdict: first.verdict,
+      result: first.result,
+      way: first.way,
+    });
   });
 
   it('large answers, feedback and decisions come back whole', async () => {

@@ -52,7 +52,10 @@ export const addFork: AddCommand = (command, { terminal, action }) =>
       'what is another: limits.NAME, output, failure, option, value, note, by, forget',
       gathered,
     )
-    .option('--of <address>', 'whose limits: a loop in the run; the run itself unless set')
+    .option(
+      '--of <address>',
+      'whose limits: a loop or story in the run, RUN/phase:ID or RUN/node:ID; the run itself unless set',
+    )
     .option('--with <file>', 'a workflow file in the place of the workflow')
     .option('--into <file>', 'keep the branch in a new log')
     .option('--make-calls', 'call agents for what no answer is known of')
