@@ -80,3 +80,15 @@ export const tellWaiting = async (
   const then = `loopwright resume ${escapeLine(id)}${isManual ? ' --auto' : ''}`;
   say(`${escapeLine(id)}: ${terminal.colors.yellow('waiting')} (${what}). Then: ${then}`);
 };
+
+/** Says that a run is paused, for what, and how it goes on. */
+export const tellPaused = (id: string, reasons: readonly string[], { terminal, say }: Telling): void => {
+  if (terminal.isJson) {
+    terminal.json({ type: 'paused', run: id, reasons });
+    return;
+  }
+  const why = escapeLine(reasons.join(', '));
+  say(
+    `${escapeLine(id)}: ${terminal.colors.yellow('paused')} (${why}). Then: loopwright resume ${escapeLine(id)}`,
+  );
+};

@@ -66,13 +66,3 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
     colors: picocolors.createColors(hasColor),
   };
 };
-
-/** Whoever reads the output has gone (`| head`): then there is nobody to write for, and nothing is wrong. */
-export const endQuietlyOnBrokenPipe = (): void => {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
-      throw error;
-    });
-  }
-};

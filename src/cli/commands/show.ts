@@ -36,7 +36,8 @@ export const addShow: AddCommand = (command, { terminal, action }) =>
           const shown = await shownRun(runtime, run);
           if (terminal.isJson) terminal.json(shown);
           else for (const line of inWords(shown, terminal)) terminal.say(line);
-          const resume = shown.status === 'working' ? resumeLine(file, run.id) : undefined;
+          const isLeft = shown.status === 'working' || shown.status === 'paused';
+          const resume = isLeft ? resumeLine(file, run.id) : undefined;
           if (resume !== undefined)
             terminal.say(`Nobody works on it now. Go on with: ${escapeLine(inLog(resume, options))}`);
           return EXIT.ok;
