@@ -8,7 +8,7 @@ import {
   WAITING_TAG,
 } from '../index.ts';
 import { answerOnTerminal } from './answer-question.ts';
-import { tellEnd, tellPaused, tellWaiting } from './endings.ts';
+import { type Telling, tellEnd, tellPaused, tellWaiting, withFingerprint } from './endings.ts';
 import { EXIT, type ExitCode, exitOf, worstOf } from './exit-codes.ts';
 import { type AgentAtWork, CALL_TYPES, type Glance, glanceAt, noteAtWork } from './glance.ts';
 import { type Interrupt, listenForInterrupt } from './interrupt.ts';
@@ -19,6 +19,7 @@ import { contextIn } from './run-context.ts';
 import { type Stepper } from './stepper.ts';
 import type { Terminal } from './terminal.ts';
 import type { Warnings } from './warnings.ts';
+import { hint, inLog } from './ways-on.ts';
 
 export interface LiveOptions {
   readonly terminal: Terminal;
@@ -27,6 +28,8 @@ export interface LiveOptions {
   /** Whether it stays while a person is waited for, who may answer from elsewhere. */
   readonly stays: boolean;
   readonly by: string;
+  /** The log that was named. */
+  readonly log: { readonly db?: string };
   readonly stepper?: Stepper;
   readonly warnings: Warnings;
 }
@@ -61,7 +64,7 @@ export const workOn = async (
     const code = live.open().length === 0 ? await work : first;
     work.catch(() => undefined);
     view.close();
-    if (code === EXIT.interrupted) tellInterrupted(options.terminal, live.open());
+    if (code === EXIT.interrupted) tellInterrupted(options, live.open());
     await runtime.close();
     return code;
   } finally {
@@ -72,11 +75,11 @@ export const workOn = async (
   }
 };
 
-const tellInterrupted = (terminal: Terminal, open: readonly string[]): void => {
+const tellInterrupted = ({ terminal, log }: LiveOptions, open: readonly string[]): void => {
   if (terminal.isJson) terminal.json({ type: 'interrupted', runs: open });
   else {
-    const which = open.length === 1 ? ` ${open[0]}` : '';
-    terminal.note(`Interrupted. Nothing is lost; go on with: loopwright resume${which}`);
+    const which = open.length === 1 ? open : [];
+    terminal.note(`Interrupted. Nothing is lost; go on with: ${hint(log, 'resume', ...which)}`);
   }
 };
 
@@ -145,7 +148,7 @@ class LiveRuns {
 
   /** Until the run has ended, or waits or is paused and nobody stays for that. */
   async #follow(followed: Followed): Promise<ExitCode> {
-    const { runtime, view, options, interrupt } = this.#parts;
+    const { runtime, options, interrupt } = this.#parts;
     const { run, id } = followed;
     for (;;) {
       await Promise.race([run.settled(), this.#untilHeld(followed)]);
@@ -154,7 +157,7 @@ class LiveRuns {
         const result = await run.result();
         followed.isOver = true;
         await this.#refresh();
-        await tellEnd(runtime, result, { terminal: options.terminal, say: (line) => view.say(line) });
+        await tellEnd(runtime, result, this.#telling());
         return exitOf(result.verdict);
       }
       if (interrupt.signal.aborted) return EXIT.interrupted;
@@ -166,8 +169,7 @@ class LiveRuns {
       // Somebody else has let it go on.
       if (!isWaiting && !isPaused) continue;
       if (!options.stays) {
-        if (isWaiting)
-          await tellWaiting(runtime, id, { terminal: options.terminal, say: (line) => view.say(line) });
+        if (isWaiting) await tellWaiting(runtime, id, this.#telling());
         return EXIT.waiting;
       }
       await nextOf(run);
@@ -175,10 +177,15 @@ class LiveRuns {
   }
 
   #tellPaused(followed: Followed, reasons: readonly string[]): void {
-    const { options, view } = this.#parts;
     if (followed.isToldPaused) return;
     followed.isToldPaused = true;
-    tellPaused(followed.id, reasons, { terminal: options.terminal, say: (line) => view.say(line) });
+    tellPaused(followed.id, reasons, this.#telling());
+  }
+
+  #telling(): Telling {
+    const { options, view } = this.#parts;
+    const { terminal, log } = options;
+    return { terminal, log, say: (line) => view.say(line) };
   }
 
   /** Whether the run is held between two steps and was let go, or is to stay. */
@@ -235,8 +242,8 @@ class LiveRuns {
 
   #tellQuestion(question: OpenQuestion): void {
     const { options, view } = this.#parts;
-    if (options.terminal.isJson) options.terminal.json({ type: 'question', ...question });
-    else view.say(`${questionText(question)}\nAnswer with: ${howToAnswer(question)}`);
+    if (options.terminal.isJson) options.terminal.json({ type: 'question', ...withFingerprint(question) });
+    else view.say(`${questionText(question)}\nAnswer with: ${inLog(howToAnswer(question), options.log)}`);
   }
 
   #refreshSoon(): void {

@@ -17,6 +17,8 @@ export interface Terminal {
   readonly write: (text: string) => void;
   /** Text as it is, without a line feed: for progress that is redrawn in place. */
   draw(text: string): void;
+  /** Text as it is on the standard error, if that is a terminal and people read it: a sign of life. */
+  drawNote(text: string): void;
   /** Whether programs are to read the output. */
   readonly isJson: boolean;
   /** Whether a person sits at both ends, so that one can be asked. */
@@ -56,6 +58,9 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
     },
     draw: (text) => {
       if (!isJson) stdout.write(text);
+    },
+    drawNote: (text) => {
+      if (!isJson && isatty(stderr.fd) && env['TERM'] !== 'dumb') stderr.write(text);
     },
     isJson,
     canAsk: isTty && isatty(stdin.fd) && !isJson,

@@ -41,6 +41,9 @@ const WRONG: readonly Row[] = [
   [['run', 'good.yaml', 'x', '--input', '1'], 'two inputs', 'Give one of them'],
   [['run', 'good.yaml', '--input', '{x'], '--input cannot be read as JSON', '@'],
   [['run', 'good.yaml', '--input', '@nothing.json'], '"nothing.json"', 'JSON'],
+  [['run', 'good.yaml'], 'There is no task', '"Add CSV export"'],
+  [['run', 'good.yaml', ' '], 'There is no task', 'input:'],
+  [['doctor', 'nothing.yaml'], 'nothing.yaml', 'there is no such file'],
   [['run', 'good.yaml', '--auto', '--step'], '--auto and --step', 'Give one'],
   [['run', 'good.yaml', '--step', '--no-ask'], '--step asks', 'Give one'],
   [['run', 'good.yaml', '--wait', '--no-ask'], '--wait stays', 'Give one'],
@@ -73,7 +76,7 @@ const WRONG: readonly Row[] = [
   [['graph', 'good.yaml', '--sequence'], '--sequence shows a run', 'id of a run'],
   [['graph', 'bad.yaml'], 'thight'],
   [['init', '.', 'x'], 'too many arguments'],
-  [['doctor', 'x'], 'too many arguments'],
+  [['doctor', 'good.yaml', 'x'], 'too many arguments'],
   [['demo', 'x'], 'too many arguments'],
 ];
 

@@ -87,6 +87,7 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
       asks,
       stays: asks || options.wait === true,
       by,
+      log: options,
       warnings,
       ...(asks && { stepper: createStepper() }),
     });
