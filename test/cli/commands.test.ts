@@ -112,7 +112,7 @@ describe('looking at runs', () => {
 });
 
 describe('checks', () => {
-  it('prove exits with 0 if proved and 4 if inconclusive, and dry-run starts nothing', async () => {
+  it('prove exits with 0 if proved, 1 if not and 4 if inconclusive, and dry-run starts nothing', async () => {
     const proved = await cli.run('prove', 'loop.yaml', '--json');
     expect([proved.code, JSON.parse(proved.stdout)]).toEqual([
       0,
@@ -120,6 +120,11 @@ describe('checks', () => {
     ]);
     const given = await cli.run('prove', 'loop.yaml', '--states', '10');
     expect(given.code).toBe(4);
+    const limits = { passes: null, sameIssue: null, sameFailure: null, unbounded: 'somebody watches it' };
+    cli.file('endless.yaml', { ...tight('endless', { review: [passes] }), limits });
+    const refuted = await cli.run('prove', 'endless.yaml', 'x');
+    expect(refuted.stdout).toContain('it need not end: developer');
+    expect(refuted.code).toBe(1);
     const dry = await cli.run('run', 'loop.yaml', 'x', '--dry-run', '--db', 'dry.db');
     expect(dry.stdout).toContain('at most 15 calls of agents (45 with retries)');
     expect(dry.stdout).toContain('developer: at most 15 calls with retries');
