@@ -147,13 +147,14 @@ describe('checks', () => {
         ...tight('w', { review: [passes] }),
         agents: {
           developer: { command: ['no-such-program'], passEnv: ['LOOPWRIGHT_UNSET_KEY'] },
-          reviewer: { script: [passes] },
+          reviewer: { model: 'm', baseUrl: 'http://127.0.0.1:9', apiKeyEnv: 'LOOPWRIGHT_UNSET_TOKEN' },
           tester: { script: [passes] },
         },
       });
       const before = await other.run('doctor', 'w.yaml');
       expect(before.stdout).toContain('agent w: developer: "no-such-program" is not there');
       expect(before.stdout).toContain('agent developer: LOOPWRIGHT_UNSET_KEY is not set');
+      expect(before.stdout).toContain('BAD  agent reviewer: LOOPWRIGHT_UNSET_TOKEN is not set');
       expect(before.code).toBe(1);
       // A program that is not there is not looked for again.
       const ran = await other.run('run', 'w.yaml', 'x', '--db', 'w.db');
