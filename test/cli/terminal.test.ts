@@ -91,7 +91,8 @@ describe.skipIf(!hasTerminals)('on a terminal', () => {
   it('prove shows that it is at work, and takes that away', async () => {
     cli.file('good.yaml', tight('good', { review: [passes] }));
     const { code, stdout } = await onTerminal('prove good.yaml x').ended;
-    expect(stdout).toMatch(/\rtrying all that agents may do, [^\n]*\r\u001b\[2Kgood: at most/);
+    expect(stdout).toContain('\rtrying all that agents may do, ');
+    expect(stdout).toContain('\r\u001b[2Kgood: at most');
     expect(code).toBe(0);
   });
 
