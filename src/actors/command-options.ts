@@ -11,7 +11,10 @@ export interface CommandOptions extends AgentOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Names of variables that it may see of the host's environment, beside the few that it always does (`SEEN_BY_ALL`). */
   readonly passEnv?: readonly string[];
-  /** `json` (default): one document, see schema/agent-request.schema.json. `text`: the input, then the feedback. */
+  /**
+   * `json` (default): one document, see schema/agent-request.schema.json. `text`: the `prompt` of the input if it has one, which is
+   * all of it in words, else the input; then the feedback.
+   */
   readonly input?: 'json' | 'text';
   /**
    * `json` (default): one document, the output itself or see schema/agent-answer.schema.json. `json-lines`: the last line is

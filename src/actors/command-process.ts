@@ -114,11 +114,15 @@ const launch = async ({ command, env }: ProcessOptions): Promise<{ child: Child;
   }
 };
 
+/** What no second attempt will find otherwise; that there are too many processes may pass. */
+const LASTING: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ENOEXEC']);
+
 const notStarted = ({ file, cwd = process.cwd() }: ProcessOptions['command'], error: unknown): Error => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   // The system has one word for both.
   const problem = existsSync(cwd) ? code : `${code}: there is no such directory`;
-  return new RuntimeError('AGENT_NOT_STARTED', { file, cwd, problem }, { cause: error });
+  const found = new RuntimeError('AGENT_NOT_STARTED', { file, cwd, problem }, { cause: error });
+  return LASTING.has(code) ? Object.assign(found, { final: true }) : found;
 };
 
 const hasClosed = (stream: Readable): Promise<unknown> =>

@@ -155,6 +155,21 @@ export const checkCommands = (definitions: readonly StoredDefinition[]): readonl
   ];
 };
 
+/** Whether the variables that agents are to see are set. */
+export const checkVariables = ({ agents }: StoredDefinition): readonly Check[] =>
+  Object.entries(agents).flatMap(([agent, { passEnv, apiKeyEnv }]) => [
+    ...(Array.isArray(passEnv) ? passEnv.map(String) : [])
+      .filter((name) => !isSet(name))
+      .map((name) =>
+        note(`agent ${agent}`, `${name} is not set`, 'Set it, unless the program does without it.'),
+      ),
+    ...(typeof apiKeyEnv === 'string' && !isSet(apiKeyEnv)
+      ? [bad(`agent ${agent}`, `${apiKeyEnv} is not set`, 'Set it to the key of its provider.')]
+      : []),
+  ]);
+
+const isSet = (name: string): boolean => (process.env[name] ?? '') !== '';
+
 const isThere = (program: string, directory: string): boolean => {
   const places = program.includes('/')
     ? [resolve(directory, program)]

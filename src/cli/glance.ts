@@ -38,18 +38,19 @@ const LOOPS: readonly ((context: LoopContext, value: string) => Partial<Glance> 
     return { step: working(records) };
   },
   ({ whole }) => {
-    const { cards, settings } = whole;
-    if (!isObject(cards)) return null;
-    const all = Object.values(cards).filter(isObject);
+    const { settings } = whole;
+    const all = cardsIn(whole);
+    if (!all) return null;
     const busy = all.filter(({ stage }) => stage === 'busy').map(({ key }) => String(key));
     const ended = all.filter(({ stage }) => stage === 'ended').length;
     const limits = isObject(settings) && isObject(settings['limits']) ? settings['limits'] : {};
+    // Each has a bound of its own, which may have been raised since: the one that was sent back most often says how far it is.
+    const refinements = Math.max(0, ...all.map((card) => numberIn(card, 'refinements')));
+    const farthest = all.find((card) => numberIn(card, 'refinements') === refinements);
     return {
       step: `${busy.length === 0 ? 'stories' : busy.join(', ')} (${ended} of ${all.length} ended)`,
-      pass: Math.max(0, ...all.map((card) => numberIn(card, 'refinements'))) + 1,
-      passesMax: more(limits['reworks'], 1),
-      calls: sum(all.map(({ spent }) => numberIn(spent, 'calls'))),
-      costUsd: sum(all.map(({ spent }) => numberIn(spent, 'costUsd'))),
+      pass: refinements + 1,
+      passesMax: more(farthest?.['max'], 1),
       costMaxUsd: boundOf(limits['costUsd']),
     };
   },
@@ -66,7 +67,8 @@ export const glanceAt = ({ value, context }: Pick<ActorState, 'value' | 'context
   const known = toLoopContext(context);
   const name = stateName(value);
   const own = LOOPS.map((loop) => loop(known, name)).find((found) => found !== null) ?? {};
-  const { spent, limits } = known;
+  const { limits } = known;
+  const spent = spentIn(known);
   return {
     pass: null,
     passesMax: null,
@@ -77,6 +79,19 @@ export const glanceAt = ({ value, context }: Pick<ActorState, 'value' | 'context
     step: own.step === undefined || own.step === '' ? name : own.step,
   };
 };
+
+/** What a run has spent: by itself, or by its stories together. Undefined of a run that keeps no account. */
+export const spentIn = ({ spent, whole }: LoopContext): Pick<Glance, 'calls' | 'costUsd'> | undefined => {
+  const cards = cardsIn(whole);
+  if (spent || !cards) return spent;
+  return {
+    calls: sum(cards.map((card) => numberIn(card['spent'], 'calls'))),
+    costUsd: sum(cards.map((card) => numberIn(card['spent'], 'costUsd'))),
+  };
+};
+
+const cardsIn = ({ cards }: Record): readonly Record[] | undefined =>
+  isObject(cards) ? Object.values(cards).filter(isObject) : undefined;
 
 export const stateName = (value: unknown): string => {
   if (!isObject(value)) return String(value);

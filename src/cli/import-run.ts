@@ -17,6 +17,7 @@ import type { GoingOn } from './import-workflow.ts';
 import { newOrExistingLog } from './log-file.ts';
 import { openRuntime } from './open.ts';
 import type { Terminal } from './terminal.ts';
+import { hint } from './ways-on.ts';
 import { wrong } from './wrong-use.ts';
 
 interface Importing {
@@ -34,7 +35,7 @@ export const importRun = async (
   const workflow = workflowOf(described.definition, 1);
   if (check || (strict && read.refused.length > 0)) {
     const checked = importedRun(workflow, read, { task: null });
-    return tellImport(terminal, { ...checked, run: null }, null);
+    return tellImport({ terminal, options }, { ...checked, run: null }, null);
   }
   const runtime = await openRuntime(newOrExistingLog(options), { mode: 'command', described });
   try {
@@ -49,7 +50,7 @@ export const importRun = async (
         : whole;
     const isStopped = imported.run === null || (strict && imported.read.refused.length > 0);
     const isNew = isStopped ? null : await startOnce(runtime, workflow, imported);
-    return tellImport(terminal, isStopped ? { ...imported, run: null } : imported, isNew);
+    return tellImport({ terminal, options }, isStopped ? { ...imported, run: null } : imported, isNew);
   } finally {
     await runtime.close();
   }
@@ -111,7 +112,7 @@ const startOnce = async (
 
 /** `isNew` is null if nothing was started. */
 export const tellImport = (
-  terminal: Terminal,
+  { terminal, options }: Importing,
   { run, read }: Pick<ImportedRun, 'run' | 'read'>,
   isNew: boolean | null,
 ): ExitCode => {
@@ -120,7 +121,8 @@ export const tellImport = (
   else {
     tellRows(terminal, read);
     if (isNew === null) terminal.say('Nothing was imported.');
-    else if (isNew) terminal.say(`Imported as the run ${run}. Go on with it: loopwright resume ${run}`);
+    else if (isNew)
+      terminal.say(`Imported as the run ${run}. Go on with it: ${hint(options, 'resume', String(run))}`);
     else terminal.say(`It was imported before, as the run ${run}: nothing was done.`);
   }
   return refused.length === 0 ? EXIT.ok : EXIT.failed;

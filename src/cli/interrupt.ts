@@ -1,8 +1,9 @@
+import { onBrokenPipe } from './broken-pipe.ts';
 import { EXIT } from './exit-codes.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The wish of a person, or of the system, that the process ends. */
+/** The wish of a person, or of the system, that the process ends; or nobody reads any more what it writes. */
 export interface Interrupt {
   /** Aborted by the first signal. */
   readonly signal: AbortSignal;
@@ -26,6 +27,10 @@ export const listenForInterrupt = (): Interrupt => {
     resolve();
   };
   for (const name of SIGNALS) process.on(name, raise);
+  // Every further line finds the pipe broken too. It stays: what is closed in order must not be cut short by its last words.
+  onBrokenPipe(() => {
+    if (!controller.signal.aborted) raise();
+  });
   return {
     signal: controller.signal,
     raise,

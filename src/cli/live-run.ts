@@ -1,16 +1,25 @@
 import { firstValueFrom } from 'rxjs';
-import { isRuntimeError, type OpenQuestion, type Run, type Runtime, WAITING_TAG } from '../index.ts';
+import {
+  type ActorState,
+  isRuntimeError,
+  type OpenQuestion,
+  type Run,
+  type Runtime,
+  WAITING_TAG,
+} from '../index.ts';
 import { answerOnTerminal } from './answer-question.ts';
-import { tellEnd, tellWaiting } from './endings.ts';
+import { type Telling, tellEnd, tellPaused, tellWaiting, withFingerprint } from './endings.ts';
 import { EXIT, type ExitCode, exitOf, worstOf } from './exit-codes.ts';
 import { type AgentAtWork, CALL_TYPES, type Glance, glanceAt, noteAtWork } from './glance.ts';
 import { type Interrupt, listenForInterrupt } from './interrupt.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
+import { heldFor } from './pauses.ts';
 import { howToAnswer, questionText } from './question-text.ts';
 import { contextIn } from './run-context.ts';
-import { STEP_REASON, type Stepper } from './stepper.ts';
+import { type Stepper } from './stepper.ts';
 import type { Terminal } from './terminal.ts';
 import type { Warnings } from './warnings.ts';
+import { hint, inLog } from './ways-on.ts';
 
 export interface LiveOptions {
   readonly terminal: Terminal;
@@ -19,6 +28,8 @@ export interface LiveOptions {
   /** Whether it stays while a person is waited for, who may answer from elsewhere. */
   readonly stays: boolean;
   readonly by: string;
+  /** The log that was named. */
+  readonly log: { readonly db?: string };
   readonly stepper?: Stepper;
   readonly warnings: Warnings;
 }
@@ -32,6 +43,8 @@ interface Followed {
   isOver: boolean;
   /** Waits to be told that the run is held. */
   held: (() => void) | undefined;
+  /** Whether it was said that the run is paused. */
+  isToldPaused: boolean;
 }
 
 /** Goes on with runs until each has ended or waits for a person, and shows how far they are. Closes the runtime. */
@@ -46,10 +59,12 @@ export const workOn = async (
   const live = new LiveRuns({ runtime, view, interrupt, options });
   try {
     const work = live.work(ids);
-    const code = await Promise.race([work, interrupt.raised.then(() => EXIT.interrupted)]);
+    const first = await Promise.race([work, interrupt.raised.then(() => EXIT.interrupted)]);
+    // Whatever comes after the end of the last run has interrupted nothing.
+    const code = live.open().length === 0 ? await work : first;
     work.catch(() => undefined);
     view.close();
-    if (code === EXIT.interrupted) tellInterrupted(options.terminal, live.open());
+    if (code === EXIT.interrupted) tellInterrupted(options, live.open());
     await runtime.close();
     return code;
   } finally {
@@ -60,11 +75,11 @@ export const workOn = async (
   }
 };
 
-const tellInterrupted = (terminal: Terminal, open: readonly string[]): void => {
+const tellInterrupted = ({ terminal, log }: LiveOptions, open: readonly string[]): void => {
   if (terminal.isJson) terminal.json({ type: 'interrupted', runs: open });
   else {
-    const which = open.length === 1 ? ` ${open[0]}` : '';
-    terminal.note(`Interrupted. Nothing is lost; go on with: loopwright resume${which}`);
+    const which = open.length === 1 ? open : [];
+    terminal.note(`Interrupted. Nothing is lost; go on with: ${hint(log, 'resume', ...which)}`);
   }
 };
 
@@ -119,33 +134,58 @@ class LiveRuns {
     const limit = Number.POSITIVE_INFINITY;
     for (const event of await runtime.audit({ run: id, types: CALL_TYPES, limit })) noteAtWork(atWork, event);
     const run = await runtime.run(id);
-    this.#followed.set(id, { id, run, atWork, glance: undefined, note: '', isOver: false, held: undefined });
+    this.#followed.set(id, {
+      id,
+      run,
+      atWork,
+      glance: undefined,
+      note: '',
+      isOver: false,
+      held: undefined,
+      isToldPaused: false,
+    });
   }
 
-  /** Until the run has ended, or waits and nobody stays for that. */
+  /** Until the run has ended, or waits or is paused and nobody stays for that. */
   async #follow(followed: Followed): Promise<ExitCode> {
-    const { runtime, view, options, interrupt } = this.#parts;
+    const { runtime, options, interrupt } = this.#parts;
     const { run, id } = followed;
     for (;;) {
-      await (options.stepper ? Promise.race([run.settled(), this.#untilHeld(followed)]) : run.settled());
+      await Promise.race([run.settled(), this.#untilHeld(followed)]);
       const state = await run.state();
       if (state.status !== 'active') {
         const result = await run.result();
         followed.isOver = true;
         await this.#refresh();
-        await tellEnd(runtime, result, { terminal: options.terminal, say: (line) => view.say(line) });
+        await tellEnd(runtime, result, this.#telling());
         return exitOf(result.verdict);
       }
       if (interrupt.signal.aborted) return EXIT.interrupted;
       if (await this.#stepped(followed)) continue;
+      const isWaiting = state.tags.includes(WAITING_TAG);
+      const isPaused = !isWaiting && isHeld(followed, state);
+      if (isPaused) this.#tellPaused(followed, heldFor(contextIn(state).pauseReasons));
+      else followed.isToldPaused = false;
       // Somebody else has let it go on.
-      if (!state.tags.includes(WAITING_TAG)) continue;
+      if (!isWaiting && !isPaused) continue;
       if (!options.stays) {
-        await tellWaiting(runtime, id, { terminal: options.terminal, say: (line) => view.say(line) });
+        if (isWaiting) await tellWaiting(runtime, id, this.#telling());
         return EXIT.waiting;
       }
       await nextOf(run);
     }
+  }
+
+  #tellPaused(followed: Followed, reasons: readonly string[]): void {
+    if (followed.isToldPaused) return;
+    followed.isToldPaused = true;
+    tellPaused(followed.id, reasons, this.#telling());
+  }
+
+  #telling(): Telling {
+    const { options, view } = this.#parts;
+    const { terminal, log } = options;
+    return { terminal, log, say: (line) => view.say(line) };
   }
 
   /** Whether the run is held between two steps and was let go, or is to stay. */
@@ -162,7 +202,7 @@ class LiveRuns {
     return true;
   }
 
-  /** Resolves when a run is held by its stepper, and none of its agents is at work any more. */
+  /** Resolves when a run is held between two steps or by a pause, and none of its agents is at work any more. */
   #untilHeld(followed: Followed): Promise<void> {
     return new Promise((resolve) => {
       followed.held = resolve;
@@ -202,8 +242,8 @@ class LiveRuns {
 
   #tellQuestion(question: OpenQuestion): void {
     const { options, view } = this.#parts;
-    if (options.terminal.isJson) options.terminal.json({ type: 'question', ...question });
-    else view.say(`${questionText(question)}\nAnswer with: ${howToAnswer(question)}`);
+    if (options.terminal.isJson) options.terminal.json({ type: 'question', ...withFingerprint(question) });
+    else view.say(`${questionText(question)}\nAnswer with: ${inLog(howToAnswer(question), options.log)}`);
   }
 
   #refreshSoon(): void {
@@ -218,8 +258,7 @@ class LiveRuns {
   async #look(followed: Followed): Promise<void> {
     const state = await followed.run.state();
     followed.glance = glanceAt(state);
-    const isHeld = followed.atWork.size === 0 && contextIn(state).pauseReasons.includes(STEP_REASON);
-    if (isHeld) followed.held?.();
+    if (isHeld(followed, state)) followed.held?.();
   }
 
   async #refresh(): Promise<void> {
@@ -232,6 +271,10 @@ class LiveRuns {
     );
   }
 }
+
+/** Whether a run does nothing any more until somebody takes a pause back. */
+const isHeld = ({ atWork }: Followed, state: ActorState): boolean =>
+  atWork.size === 0 && heldFor(contextIn(state).pauseReasons).length > 0;
 
 const CLOSING = ['question.closed', 'question.answer', 'lw.stopped', 'lw.failed'];
 

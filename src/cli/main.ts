@@ -1,6 +1,6 @@
 #!/usr/bin/env node
+import { watchForBrokenPipe } from './broken-pipe.ts';
 import { runProgram } from './program.ts';
-import { endQuietlyOnBrokenPipe } from './terminal.ts';
 
-endQuietlyOnBrokenPipe();
+watchForBrokenPipe();
 process.exitCode = await runProgram(process.argv.slice(2));

@@ -58,7 +58,12 @@ const createProgram = async (given: readonly string[], adding: Adding): Promise<
     .option('--json', 'print JSON: one document, or one line each for what goes on')
     .option('--no-color', 'print without colours, as with NO_COLOR')
     .helpCommand('help [command]', 'help on a command')
-    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureHelp({
+      showGlobalOptions: true,
+      sortSubcommands: false,
+      // Without the command help, which belongs to no group, and is told of at the end.
+      visibleCommands: ({ commands }) => [...commands],
+    })
     .configureOutput({
       writeErr: (text) => {
         if (!adding.terminal.isJson) adding.terminal.note(text.trimEnd());

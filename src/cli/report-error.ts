@@ -49,7 +49,13 @@ export const reportError = (terminal: Terminal, error: unknown): ExitCode => {
   return exitOfError(code);
 };
 
+/** What can be done from here: that the log has an owner is told to programs in other words. */
+const lockedInWords = ({ file, owner }: { readonly file: string; readonly owner: string }): string =>
+  `"${file}" is in use by ${owner}, which works on its runs. From here, look at them (ps, show, why, events), or decide ` +
+  '(answer, pause, resume RUN, cancel): it is carried out there. For a run beside it, name another log with --db.';
+
 const told = (error: unknown): { readonly message: string; readonly code: string | undefined } => {
+  if (isRuntimeError(error, 'LOG_LOCKED')) return { message: lockedInWords(error.fields), code: error.code };
   if (isRuntimeError(error)) return { message: error.message, code: error.code };
   if (error instanceof Error) {
     const { code } = error as { readonly code?: unknown }; // Node's errors have one.

@@ -1,4 +1,5 @@
 import type { OpenQuestion, RunRecord, Runtime, Verdict } from '../index.ts';
+import { spentIn } from './glance.ts';
 import { contextOf } from './run-context.ts';
 
 /** Where a run stands: its verdict, or what an open one does. */
@@ -27,12 +28,13 @@ export const linesOf = async (
   return Promise.all(
     runs.map(async (run) => {
       const open = questions.filter((question) => question.run === run.id);
-      const { spent, pauseReasons } = await contextOf(runtime, run.id);
+      const context = await contextOf(runtime, run.id);
+      const spent = spentIn(context);
       return {
         id: run.id,
         workflow: run.workflow,
         version: run.workflowVersion,
-        status: statusOf(run, open, pauseReasons),
+        status: statusOf(run, open, context.pauseReasons),
         startedAt: new Date(run.startedAtMs).toISOString(),
         tookMs: (run.endedAtMs ?? nowMs) - run.startedAtMs,
         calls: spent?.calls ?? null,

@@ -1,5 +1,6 @@
 /** A first workflow: it runs as it is, and says where to put real agents. */
-export const WORKFLOW = `# A developer is corrected until a review and the tests both pass.
+export const WORKFLOW = `# yaml-language-server: $schema=./node_modules/loopwright/schema/workflow.schema.json
+# A developer is corrected until a review and the tests both pass.
 # Run it:   loopwright run workflow.yaml "Export rows as CSV."
 # Prove it: loopwright prove workflow.yaml
 name: first-loop
@@ -11,7 +12,8 @@ agents:
   # These answer line by line, so that you can see a loop at once. Put commands in their place:
   #
   #   developer:
-  #     command: [my-coding-agent]   # is given its task on standard input
+  #     command: [my-coding-agent]   # is given its task, and what was wrong with earlier work, on standard input
+  #     input: text
   #     output: text
   #   tester:
   #     command: [npm, test]         # the exit code counts
@@ -33,6 +35,7 @@ agents:
 
 /** Its test, for Node's own test runner. */
 export const TEST = `// Run it: node --test
+// It needs the package: npm install --save-dev loopwright, or npm link loopwright where it was linked from a clone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';

@@ -17,6 +17,8 @@ export interface Terminal {
   readonly write: (text: string) => void;
   /** Text as it is, without a line feed: for progress that is redrawn in place. */
   draw(text: string): void;
+  /** Text as it is on the standard error, if that is a terminal and people read it: a sign of life. */
+  drawNote(text: string): void;
   /** Whether programs are to read the output. */
   readonly isJson: boolean;
   /** Whether a person sits at both ends, so that one can be asked. */
@@ -57,6 +59,9 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
     draw: (text) => {
       if (!isJson) stdout.write(text);
     },
+    drawNote: (text) => {
+      if (!isJson && isatty(stderr.fd) && env['TERM'] !== 'dumb') stderr.write(text);
+    },
     isJson,
     canAsk: isTty && isatty(stdin.fd) && !isJson,
     isTty,
@@ -65,14 +70,4 @@ export const createTerminal = ({ isJson, mayColor }: TerminalOptions): Terminal 
     },
     colors: picocolors.createColors(hasColor),
   };
-};
-
-/** Whoever reads the output has gone (`| head`): then there is nobody to write for, and nothing is wrong. */
-export const endQuietlyOnBrokenPipe = (): void => {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
-      throw error;
-    });
-  }
 };

@@ -1,4 +1,5 @@
 import { type Command, logOwner, type WhatIfOptions } from '../index.ts';
+import { escapeLine } from './escape.ts';
 
 /** A word of a command line, quoted if a shell would read something else. */
 const word = (text: string): string =>
@@ -9,6 +10,10 @@ const line = (...words: readonly string[]): string => ['loopwright', ...words.ma
 /** A command line for the log that was named, if one was. */
 export const inLog = (text: string, { db }: { readonly db?: string | undefined }): string =>
   db === undefined || !text.startsWith('loopwright ') ? text : `${text} --db ${word(db)}`;
+
+/** A command line to be shown: for the log that was named, if one was, and escaped. */
+export const hint = (log: { readonly db?: string | undefined }, ...words: readonly string[]): string =>
+  escapeLine(inLog(line(...words), log));
 
 /** What lets runs go on whose process has gone; undefined while one works on the log. */
 export const resumeLine = (file: string, ...runs: readonly string[]): string | undefined =>

@@ -25,6 +25,23 @@ export const inputOf = (
   return isObject(input) ? { ...input, mode } : input;
 };
 
+/** Loops whose agents have nothing to go by but the task. Steps of plans and nodes of trees may say by themselves what they are for. */
+const OF_A_TASK: readonly WorkflowFile['loop'][] = ['tight', 'repeat', 'phases'];
+
+/**
+ * That there is something to do: agents would be called, and paid, for nothing.
+ *
+ * @throws {RuntimeError} WRONG_USE
+ */
+export const checkTask = ({ loop }: Pick<WorkflowFile, 'loop'>, input: Json): void => {
+  const isNothing = input === null || (typeof input === 'string' && input.trim() === '');
+  if (!isNothing || !OF_A_TASK.includes(loop)) return;
+  throw wrong(
+    'There is no task.',
+    'Write it after the file (loopwright run FILE "Add CSV export"), give --input, or put "input:" into the file.',
+  );
+};
+
 const isObject = (value: Json): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

@@ -20,7 +20,11 @@ export const scriptAgent = (
     const index = known.calls.get(idempotencyKey) ?? known.from + known.calls.size;
     known.calls.set(idempotencyKey, index);
     const line = lines[index];
-    if (line === undefined) throw new RuntimeError('SCRIPT_ENDED', { agent: name, lines: lines.length });
+    // No attempt will find another line.
+    if (line === undefined)
+      throw Object.assign(new RuntimeError('SCRIPT_ENDED', { agent: name, lines: lines.length }), {
+        final: true,
+      });
     const failure = failureIn(line);
     if (failure !== undefined) throw new RuntimeError('SCRIPTED_FAILURE', { agent: name, problem: failure });
     if (!isEnvelope(line)) return line;

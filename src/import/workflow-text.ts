@@ -10,6 +10,7 @@ const AGENTS: Readonly<Record<SettingsLoop, readonly string[]>> = {
 export const workflowText = (read: SettingsImport, loop: SettingsLoop): string => {
   const agents = Object.fromEntries(AGENTS[loop].map((name) => [name, { command: [`./agents/${name}`] }]));
   return [
+    '# yaml-language-server: $schema=./node_modules/loopwright/schema/workflow.schema.json',
     '# Made from the settings of another system. Put the program of each agent in the place of its command:',
     '# it is started for each call, and reads its request from standard input.',
     stringify({ name: loop, loop, ...read.settings[loop] }, { lineWidth: 0 }).trimEnd(),

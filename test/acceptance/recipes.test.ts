@@ -1,7 +1,7 @@
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { agentsOf, readWorkflowFile, workflowOf } from '../../src/index.ts';
+import { agent, agentsOf, readWorkflowFile, tightLoop, workflowOf } from '../../src/index.ts';
 import { temporaryDirectory } from '../store/temporary-directory.ts';
 import { open } from '../support/runtimes.ts';
 
@@ -79,12 +79,60 @@ it.each(RECIPES)(
     expect(spent.calls).toBe(3);
     const told = readFileSync(given, 'utf8');
     expect(told).toContain('Add CSV export');
+    // A developer of a tight loop is given its task in words, and nothing else.
+    if (definition['loop'] === 'tight') expect(taskGiven(told, folder)).toBe('Add CSV export\n');
     // Nothing of a run is ever an argument.
     expect(
       told.split('\n').filter((line) => line.startsWith('/') && line.includes('Add CSV export')),
     ).toEqual([]);
   },
 );
+
+/** What the first program was given on its standard input: it was noted below its call, or left in a file by the recipe. */
+const taskGiven = (told: string, folder: string): string => {
+  const left = join(folder, '.loopwright-task.md');
+  if (existsSync(left)) return readFileSync(left, 'utf8');
+  const [, ...lines] = told.split('\n');
+  const next = lines.findIndex((line) => line.startsWith('/'));
+  return lines
+    .slice(0, next)
+    .map((line) => `${line}\n`)
+    .join('');
+};
+
+it('T5: a program that takes a text is given what was wrong with its last pass in words, and a task of any length', async () => {
+  const folder = temporaryDirectory();
+  const long = `Do this:\n${'and that, '.repeat(3_000)}`;
+  const seen = (text: string) => `cat > "${folder}/pass-$(ls "${folder}" | grep -c pass-)"; echo ${text}`;
+  const runtime = await open({
+    file: join(folder, 'log.db'),
+    workflows: [tightLoop({ maxIterations: 2 })],
+    runsFolder: null,
+    agents: {
+      developer: agent.command('sh', ['-c', seen('made')], { input: 'text', output: 'text' }),
+      reviewer: async ({ input }) =>
+        input.pass === 1 ? { passed: false, issues: [{ description: 'no header row' }] } : { passed: true },
+      tester: async () => ({ passed: true }),
+    },
+  });
+  for (const [id, task] of Object.entries({ short: 'Add CSV export', long }))
+    expect((await (await runtime.start('tight-loop', task, { id })).result()).verdict).toBe('verified');
+  const given = [0, 1, 2, 3].map((pass) => readFileSync(join(folder, `pass-${pass}`), 'utf8'));
+  expect(given.slice(0, 2)).toEqual([
+    'Add CSV export\n',
+    [
+      'Add CSV export',
+      '',
+      'This is not the first try. Pass 1 was not good enough; what it left open comes first.',
+      '',
+      'The review found:',
+      '- no header row',
+      '',
+      'Mend exactly these before you do anything else.\n',
+    ].join('\n'),
+  ]);
+  for (const text of given.slice(2)) expect(text).toContain(`"task" of your input:\n\n${long}`);
+});
 
 it('the schema that a reviewer is given is that of a review', () => {
   const schema: unknown = JSON.parse(readFileSync('examples/recipes/review.schema.json', 'utf8'));

@@ -87,6 +87,14 @@ describe('a command agent', () => {
     expect(await direct('do this', ['too short', { line: 3 }])).toBe(
       'do this\n\nFeedback 1:\n\ntoo short\n\nFeedback 2:\n\n{\n  "line": 3\n}\n',
     );
+    // What loops give has all of it in words; what those only refer to comes after them.
+    const prompt = 'The task is what "task" of your input says (a text of 9 bytes).';
+    expect(await direct({ prompt: 'do this', pass: 1 }, ['too short'])).toBe(
+      'do this\n\nFeedback 1:\n\ntoo short\n',
+    );
+    expect(await direct({ prompt, task: 'a long one', pass: 1 }, [])).toBe(
+      `${prompt}\n\n"task" of your input:\n\na long one\n`,
+    );
     expect((await askOnce(echo({ output: 'text' }), { a: 1 })).answer).toEqual({
       text: '{\n  "a": 1\n}\n',
       exitCode: 0,
@@ -204,7 +212,8 @@ describe('a command agent', () => {
       ['sh', join(directory, 'nowhere'), 'no such directory'],
     ];
     for (const [index, parts] of expected.entries()) {
-      expect(failures[index]).toMatchObject({ code: 'AGENT_NOT_STARTED' });
+      // No second attempt would find it.
+      expect(failures[index]).toMatchObject({ code: 'AGENT_NOT_STARTED', final: true });
       for (const part of parts) expect(failures[index]?.message).toContain(part);
       expect(failures[index]?.message).toContain('Check that the directory is there');
     }

@@ -112,7 +112,7 @@ describe('looking at runs', () => {
 });
 
 describe('checks', () => {
-  it('prove exits with 0 if proved and 4 if inconclusive, and dry-run starts nothing', async () => {
+  it('prove exits with 0 if proved, 1 if not and 4 if inconclusive, and dry-run starts nothing', async () => {
     const proved = await cli.run('prove', 'loop.yaml', '--json');
     expect([proved.code, JSON.parse(proved.stdout)]).toEqual([
       0,
@@ -120,8 +120,14 @@ describe('checks', () => {
     ]);
     const given = await cli.run('prove', 'loop.yaml', '--states', '10');
     expect(given.code).toBe(4);
+    const limits = { passes: null, sameIssue: null, sameFailure: null, unbounded: 'somebody watches it' };
+    cli.file('endless.yaml', { ...tight('endless', { review: [passes] }), limits });
+    const refuted = await cli.run('prove', 'endless.yaml', 'x');
+    expect(refuted.stdout).toContain('it need not end: developer');
+    expect(refuted.code).toBe(1);
     const dry = await cli.run('run', 'loop.yaml', 'x', '--dry-run', '--db', 'dry.db');
-    expect(dry.stdout).toContain('at most 15 calls of agents');
+    expect(dry.stdout).toContain('at most 15 calls of agents (45 with retries)');
+    expect(dry.stdout).toContain('developer: at most 15 calls with retries');
     expect(dry.code).toBe(0);
     expect(statSync(join(cli.folder, 'dry.db'), { throwIfNoEntry: false })).toBeUndefined();
   });
@@ -140,12 +146,20 @@ describe('checks', () => {
       other.file('w.yaml', {
         ...tight('w', { review: [passes] }),
         agents: {
-          developer: { command: ['no-such-program'], attempts: 1 },
-          reviewer: { script: [passes] },
+          developer: { command: ['no-such-program'], passEnv: ['LOOPWRIGHT_UNSET_KEY'] },
+          reviewer: { model: 'm', baseUrl: 'http://127.0.0.1:9', apiKeyEnv: 'LOOPWRIGHT_UNSET_TOKEN' },
           tester: { script: [passes] },
         },
       });
-      expect((await other.run('run', 'w.yaml', 'x', '--db', 'w.db')).code).toBe(1);
+      const before = await other.run('doctor', 'w.yaml');
+      expect(before.stdout).toContain('agent w: developer: "no-such-program" is not there');
+      expect(before.stdout).toContain('agent developer: LOOPWRIGHT_UNSET_KEY is not set');
+      expect(before.stdout).toContain('BAD  agent reviewer: LOOPWRIGHT_UNSET_TOKEN is not set');
+      expect(before.code).toBe(1);
+      // A program that is not there is not looked for again.
+      const ran = await other.run('run', 'w.yaml', 'x', '--db', 'w.db');
+      expect(ran.stdout).toContain('w-1: failed (1 pass, 1 call,');
+      expect(ran.code).toBe(1);
       await startProgram('chmod', ['644', 'w.db'], { folder: other.folder }).ended;
       const { code, stdout } = await other.run('doctor', '--db', 'w.db');
       expect(code).toBe(1);
@@ -163,6 +177,7 @@ describe('init', () => {
     try {
       expect((await other.run('init')).stdout).toMatch(/^Wrote to this folder: workflow.yaml, .*\n/);
       const { code, stdout } = await other.run('init', 'mine');
+      expect(stdout).toContain('Its test needs the package: npm link loopwright');
       expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote to mine: workflow.yaml, .*\n/)]);
       const folder = join(other.folder, 'mine');
       mkdirSync(join(folder, 'node_modules'));
@@ -171,6 +186,9 @@ describe('init', () => {
       expect(tested.stdout).toContain('# pass 2');
       expect(tested.code).toBe(0);
       expect((await other.run('run', 'mine/workflow.yaml')).stdout).toContain('first-loop-1: verified');
+      const [editor = ''] = readFileSync(join(folder, 'workflow.yaml'), 'utf8').split('\n');
+      const [, schema = ''] = editor.split('# yaml-language-server: $schema=');
+      expect(JSON.parse(readFileSync(join(folder, schema), 'utf8'))).toHaveProperty('$schema');
       expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toContain('.loopwright/');
       expect(statSync(join(other.folder, '.loopwright')).mode & 0o777).toBe(0o700);
     } finally {

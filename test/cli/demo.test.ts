@@ -1,8 +1,11 @@
+import { cpSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
 import { runDemo } from '../../src/cli/demo/run-demo.ts';
 import { openRuntime } from '../../src/cli/open.ts';
 import { runSummary } from '../../src/index.ts';
-import { temporaryFile } from '../store/temporary-directory.ts';
+import { temporaryDirectory, temporaryFile } from '../store/temporary-directory.ts';
+import { startProgram } from '../support/cli.ts';
 
 const EXPECTED = [
   { loop: 'tight', verdict: 'verified', iterations: 3, agentCalls: 8 },
@@ -52,4 +55,28 @@ it('K4, K6: the demo runs all five loops, tells them from the log, and leaves a 
     expect.arrayContaining(['demo-tree', 'demo-tree-2']),
   );
   await second.close();
+});
+
+// Method: a checkout as npm ci leaves it, in which nothing is built yet, so that other tests keep the build that they use.
+it('K4: npm start builds the package and tells five loops, and its binary reads the log that it leaves', async () => {
+  const folder = temporaryDirectory();
+  for (const each of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'src'])
+    cpSync(each, join(folder, each), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  const started = await startProgram('npm', ['start'], { folder }).ended;
+  for (const { loop } of EXPECTED) expect(started.stdout).toContain(`run "demo-${loop}"`);
+  expect(started.code).toBe(0);
+  for (const [command, ...told] of [
+    [['verify'], 'each in the state that was recorded'],
+    [['show', 'demo-tree'], 'demo-tree', 'verified'],
+    [['why', 'demo-phases'], 'verified'],
+    [['replay', 'demo-tight'], 'demo-tight'],
+  ] as const) {
+    const binary = join(folder, 'dist', 'cli', 'main.js');
+    const ran = await startProgram(process.execPath, [binary, ...command, '--db', '.loopwright/demo.db'], {
+      folder,
+    }).ended;
+    for (const each of told) expect(ran.stdout).toContain(each);
+    expect(ran.code).toBe(0);
+  }
 });

@@ -76,6 +76,23 @@ describe('a run that is left goes on', () => {
     expect((await cli.run('resume', 'last')).code).toBe(0);
   });
 
+  it('nobody reads what is written any more: the run is interrupted and kept, and its agent is ended', async () => {
+    const file = cli.file('held.yaml', {
+      ...HELD,
+      agents: { ...HELD.agents, reviewer: waitsFor('reviewed', '{"passed":true}') },
+    });
+    const started = cli.start('run', file, 'a task');
+    await started.wrote('developer');
+    started.child.stdout.destroy();
+    writeFileSync(join(cli.folder, 'go'), '');
+    const left = await started.ended;
+    expect(left.stderr).toContain('go on with: loopwright resume held-1');
+    expect(left.code).toBe(130);
+    expect(await cli.json(['ps'])).toMatchObject([{ status: 'working', calls: 1 }]);
+    writeFileSync(join(cli.folder, 'reviewed'), '');
+    expect((await cli.run('resume')).code).toBe(0);
+  });
+
   it('from another terminal a question is answered while the run is on', async () => {
     const file = cli.file(
       'asking.yaml',
@@ -120,6 +137,39 @@ describe('a run that is left goes on', () => {
     await stuck.wrote('developer');
     expect((await cli.run('cancel', 'stuck', '--reason', 'enough')).code).toBe(0);
     expect((await stuck.ended).code).toBe(4);
+  });
+});
+
+describe('a run that is paused', () => {
+  /** A run of which one agent has worked before it was paused. */
+  const pausedRun = async (...options: readonly string[]) => {
+    const started = cli.start('run', cli.file('held.yaml', HELD), 'a task', ...options);
+    await started.wrote('developer');
+    expect((await cli.run('pause', 'held-1', '--reason', 'lunch')).code).toBe(0);
+    writeFileSync(join(cli.folder, 'go'), '');
+    return started;
+  };
+
+  it('is said to be paused and left with exit 3 where it is worked on, and resume without a name goes on with it', async () => {
+    const { code, stdout } = await (await pausedRun()).ended;
+    expect(stdout.split('\n').at(-2)).toBe('held-1: paused (lunch). Then: loopwright resume held-1');
+    expect(code).toBe(3);
+    expect(await cli.json(['ps'])).toMatchObject([{ status: 'paused', calls: 1 }]);
+    expect((await cli.run('ps')).stdout).toContain('Go on with: loopwright resume\n');
+    const resumed = await cli.run('resume', '--no-ask');
+    expect(resumed.stdout).toContain('held-1: verified');
+    expect(resumed.code).toBe(0);
+  });
+
+  it('is told to programs, and is stayed with where somebody waits', async () => {
+    const started = await pausedRun('--wait', '--json');
+    await started.wrote('"type":"paused"');
+    expect((await cli.run('resume', 'held-1')).code).toBe(0);
+    const { code, stdout } = await started.ended;
+    expect(jsonLines(stdout).filter(({ type }) => type === 'paused')).toEqual([
+      { type: 'paused', run: 'held-1', reasons: ['lunch'] },
+    ]);
+    expect(code).toBe(0);
   });
 });
 

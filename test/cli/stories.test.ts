@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliFolder, cliFolder } from '../support/cli.ts';
+import { type CliFolder, cliFolder, jsonLines } from '../support/cli.ts';
 
 let cli: CliFolder;
 beforeAll(() => {
@@ -14,7 +14,8 @@ const rejected = {
   issues: [{ severity: 'critical', category: 'code', description: 'too long' }],
   feedback: 'shorten it',
 };
-const made = ['a', 'b', 'c', 'd'];
+/** Each for a quarter of a dollar. */
+const made = ['a', 'b', 'c', 'd'].map((output) => ({ loopwright: 1, output, usage: { costUsd: 0.25 } }));
 
 const STORIES = {
   name: 'board',
@@ -42,9 +43,20 @@ describe('stories', () => {
       run: 'board-1',
       reset: true,
     });
-    const resumed = await cli.run('resume');
-    expect(resumed.stdout).toContain('board-1: verified');
+    const resumed = await cli.run('resume', '--json');
     expect(resumed.code).toBe(0);
+    const lines = jsonLines(resumed.stdout);
+    const passes = lines.filter(({ type }) => type === 'progress');
+    // The bound is that of the story, as it is after the reset.
+    expect(passes.map(({ passesMax }) => passesMax)).toEqual(passes.map(() => 3));
+    const ended = lines.at(-1);
+    expect(ended).toMatchObject({ type: 'ended', verdict: 'verified' });
+    const { calls, costUsd } = ended as { readonly calls: number; readonly costUsd: number };
+    expect({ calls, costUsd }).toEqual({ calls: 9, costUsd: 1.5 });
+    // Whoever looks says the same of it.
+    expect(await cli.json(['ps'])).toMatchObject([{ calls, costUsd }]);
+    expect(await cli.json(['stats'])).toMatchObject({ workflows: [{ calls, costUsd }] });
+    expect(await cli.json(['show', 'board'])).toMatchObject({ calls, costUsd });
     expect(await cli.json(['show', 'S-1'])).toMatchObject({ key: 'S-1', story: { verdict: 'verified' } });
   });
 });

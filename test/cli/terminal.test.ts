@@ -88,6 +88,14 @@ describe.skipIf(!hasTerminals)('on a terminal', () => {
     expect(resumed.stdout).toContain('verified');
   });
 
+  it('prove shows that it is at work, and takes that away', async () => {
+    cli.file('good.yaml', tight('good', { review: [passes] }));
+    const { code, stdout } = await onTerminal('prove good.yaml x').ended;
+    expect(stdout).toContain('\rtrying all that agents may do, ');
+    expect(stdout).toContain('\r\u001b[2Kgood: at most');
+    expect(code).toBe(0);
+  });
+
   it('NO_COLOR and --no-color leave colours out', async () => {
     cli.file('good.yaml', tight('good', { review: [passes] }));
     const colored = await onTerminal('run good.yaml x').ended;

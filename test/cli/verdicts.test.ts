@@ -86,6 +86,23 @@ describe('how a run ended', () => {
     expect((await cli.run('resume')).stdout).toContain('No run is open');
   });
 
+  it('run itself tells of a run that was accepted or cancelled from elsewhere, with 0 and 4', async () => {
+    const file = cli.file('asking.yaml', ASKING);
+    for (const [verdict, code, ...decide] of [
+      ['accepted', 0, 'answer', 'decided-accepted', 'accept'],
+      ['cancelled', 4, 'cancel', 'decided-cancelled'],
+    ] as const) {
+      const id = `decided-${verdict}`;
+      const started = cli.start('run', file, 'a task', '--wait', '--json', '--id', id);
+      await started.wrote('"type":"question"');
+      expect((await cli.run(...decide)).code).toBe(0);
+      const ran = await started.ended;
+      expect(jsonLines(ran.stdout).at(-1)).toMatchObject({ type: 'ended', run: id, verdict });
+      expect(ran.code).toBe(code);
+      expect(await cli.json(['ps'])).toContainEqual(expect.objectContaining({ id, status: verdict }));
+    }
+  });
+
   it('after an answer, resume goes on to the end: of several runs the worst decides', async () => {
     const other = cliFolder();
     try {

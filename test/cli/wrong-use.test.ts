@@ -41,12 +41,16 @@ const WRONG: readonly Row[] = [
   [['run', 'good.yaml', 'x', '--input', '1'], 'two inputs', 'Give one of them'],
   [['run', 'good.yaml', '--input', '{x'], '--input cannot be read as JSON', '@'],
   [['run', 'good.yaml', '--input', '@nothing.json'], '"nothing.json"', 'JSON'],
+  [['run', 'good.yaml'], 'There is no task', '"Add CSV export"'],
+  [['run', 'good.yaml', ' '], 'There is no task', 'input:'],
+  [['doctor', 'nothing.yaml'], 'nothing.yaml', 'there is no such file'],
   [['run', 'good.yaml', '--auto', '--step'], '--auto and --step', 'Give one'],
   [['run', 'good.yaml', '--step', '--no-ask'], '--step asks', 'Give one'],
   [['run', 'good.yaml', '--wait', '--no-ask'], '--wait stays', 'Give one'],
   [['run', 'good.yaml', '--step'], '--step needs a terminal'],
   [['run', 'good.yaml', 'x', '--id', 'good-1'], 'There is a run "good-1" already'],
-  [['run', 'good.yaml', 'x', '--id', 'a/b'], '"a/b" cannot be an id'],
+  // In a log of its own: these rows are tried at once, and a log has one writer.
+  [['run', 'good.yaml', 'x', '--id', 'a/b', '--db', 'ids.db'], '"a/b" cannot be an id'],
   [['resume', 'nothing'], 'begins with "nothing"', 'loopwright ps'],
   [['resume', 'good-2'], '"good-2" has ended (cancelled)'],
   [['show'], "missing required argument 'id'"],
@@ -73,7 +77,7 @@ const WRONG: readonly Row[] = [
   [['graph', 'good.yaml', '--sequence'], '--sequence shows a run', 'id of a run'],
   [['graph', 'bad.yaml'], 'thight'],
   [['init', '.', 'x'], 'too many arguments'],
-  [['doctor', 'x'], 'too many arguments'],
+  [['doctor', 'good.yaml', 'x'], 'too many arguments'],
   [['demo', 'x'], 'too many arguments'],
 ];
 

@@ -7,7 +7,7 @@ import { findRun, lookUp } from '../open.ts';
 import { howToAnswer } from '../question-text.ts';
 import { redacted } from '../redacted.ts';
 import { sendToOwner } from '../send-to-owner.ts';
-import { inLog } from '../ways-on.ts';
+import { hint, inLog } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -51,8 +51,7 @@ export const addAnswer: AddCommand = (command, { terminal, action }) =>
         else {
           terminal.say(`${escapeLine(question.id)}: answered ${escapeLine(option ?? 'in own words')}.`);
           if (verdict !== null) terminal.say(`${escapeLine(question.run)} has ended ${verdict}.`);
-          else if (!hasOwner)
-            terminal.say(`Go on with: ${inLog(`loopwright resume ${escapeLine(question.run)}`, options)}`);
+          else if (!hasOwner) terminal.say(`Go on with: ${hint(options, 'resume', question.run)}`);
         }
         return EXIT.ok;
       }),
@@ -88,7 +87,7 @@ const questionsOfRun = async (runtime: Runtime, given: string): Promise<readonly
 const checkedAnswer = (
   question: OpenQuestion,
   option: string | undefined,
-  { value }: AnswerOptions,
+  { value, db }: AnswerOptions,
 ): { readonly option: string | null; readonly value?: Json } => {
   const said = { option: option ?? null, ...(value !== undefined && { value: toJson(value) }) };
   const isKnown = option !== undefined && question.options.some(({ id }) => id === option);
@@ -99,7 +98,7 @@ const checkedAnswer = (
       option === undefined
         ? `The question "${question.id}" needs an answer.`
         : `"${option}" is none of the options of "${question.id}".`,
-    instead: `Write: ${howToAnswer(question)}`,
+    instead: `Write: ${inLog(howToAnswer(question), { db })}`,
   });
 };
 

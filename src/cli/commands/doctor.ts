@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { openLog } from '../../index.ts';
-import { type Check, checkCommands, checkLog, checkPrograms, checkRuns } from '../checks.ts';
+import { dirname, resolve } from 'node:path';
+import { openLog, readWorkflowFile } from '../../index.ts';
+import { type Check, checkCommands, checkLog, checkPrograms, checkRuns, checkVariables } from '../checks.ts';
 import type { AddCommand } from '../command-table.ts';
-import { readDefinitions } from '../definitions.ts';
+import { descriptionOf, readDefinitions, type StoredDefinition } from '../definitions.ts';
 import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { logFileOf } from '../log-file.ts';
@@ -10,23 +11,35 @@ import type { Terminal } from '../terminal.ts';
 
 const EXAMPLES = `
 Examples:
-  loopwright doctor           1 if something must be seen to
+  loopwright doctor                 1 if something must be seen to
+  loopwright doctor workflow.yaml   whether the programs and variables of its agents are there
   loopwright doctor --json`;
 
 /** `doctor`: whether everything that a run needs is there. */
 export const addDoctor: AddCommand = (command, { terminal, action }) =>
   void command
     .description('Looks whether everything that runs need is there, and says what to do where it is not.')
+    .argument('[file]', 'a workflow that is to be run; those of the log unless given')
     .addHelpText('after', EXAMPLES)
     .action(
-      action(async (_args, options) => {
+      action(async ([path], options) => {
         const file = logFileOf(options);
-        const checks = [...checkPrograms(), ...checkLog(file), ...(await checkContents(file))];
+        const described = path === undefined ? undefined : await readDescription(path);
+        const checks = [
+          ...checkPrograms(),
+          ...checkLog(file),
+          ...(described
+            ? [...checkCommands([described]), ...checkVariables(described)]
+            : await checkContents(file)),
+        ];
         if (terminal.isJson) terminal.json(checks);
         else for (const check of checks) terminal.say(lineOf(check, terminal));
         return checks.some(({ result }) => result === 'bad') ? EXIT.failed : EXIT.ok;
       }),
     );
+
+const readDescription = async (path: string): Promise<StoredDefinition> =>
+  descriptionOf({ ...(await readWorkflowFile(path)), path: resolve(path) }, dirname(resolve(path)));
 
 const checkContents = async (file: string): Promise<readonly Check[]> => {
   if (!existsSync(file)) return checkCommands([]);

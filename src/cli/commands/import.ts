@@ -57,7 +57,7 @@ export const addImport: AddCommand = (command, { terminal, action }) =>
         const redactor = createRedactor(known ? await secretsOf([known.described]) : {});
         const read = readRows(given, source, { format: options.format, redactor });
         if (options.check === true && !known && read.format !== 'settings')
-          return tellImport(terminal, { run: null, read }, null);
+          return tellImport({ terminal, options }, { run: null, read }, null);
         return read.format === 'settings'
           ? importSettings(read, { terminal, options })
           : importRun(read, known ?? (await goingOn(options)), { terminal, options });

@@ -36,6 +36,9 @@ export const addInit: AddCommand = (command, { terminal, action }) =>
           const where = resolve(folder) === process.cwd() ? 'this folder' : escapeLine(folder);
           terminal.say(`Wrote to ${where}: ${files.join(', ')}`);
           if (isIgnored === 'missing') terminal.say('Add this line to your .gitignore: .loopwright/');
+          terminal.say(
+            'Its test needs the package: npm link loopwright (from a clone) or npm i -D loopwright, then node --test',
+          );
           terminal.say(`Next: loopwright run ${escapeLine(join(folder, 'workflow.yaml'))}`);
         }
         return EXIT.ok;

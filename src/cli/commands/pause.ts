@@ -5,6 +5,7 @@ import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, lookUp } from '../open.ts';
 import { sendToOwner } from '../send-to-owner.ts';
+import { hint } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -33,10 +34,7 @@ export const addPause: AddCommand = (command, { terminal, action }) =>
         const by = whoIsHere(options);
         const { redactor } = await sendToOwner(file, { kind: 'send', to: run.id, message }, { by });
         if (terminal.isJson) terminal.json({ run: run.id, paused: true, reason: redactor.text(reason) });
-        else
-          terminal.say(
-            `${escapeLine(run.id)} is paused. Go on with: loopwright resume ${escapeLine(run.id)}`,
-          );
+        else terminal.say(`${escapeLine(run.id)} is paused. Go on with: ${hint(options, 'resume', run.id)}`);
         return EXIT.ok;
       }),
     );

@@ -32,7 +32,7 @@ export const addProve: AddCommand = (command, { terminal, action }) =>
         const statesMax = statesOf(states);
         const file = await readWorkflowFile(path);
         const input = inputOf(file, text, given === undefined ? {} : { input: given });
-        const worst = await worstCaseOf(file, input, statesMax);
+        const worst = await worstCaseOf(file, input, { terminal, statesMax });
         if (terminal.isJson) terminal.json({ workflow: file.name, ...worst });
         else tellWorstCase(terminal, file.name, worst);
         return RESULTS[worst.result];

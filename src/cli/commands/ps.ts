@@ -36,7 +36,8 @@ export const addPs: AddCommand = (command, { terminal, action }) =>
             else if (lines.length === 0)
               terminal.say(waiting ? 'No run waits for a person.' : 'No runs yet.');
             else terminal.say(table(HEADS, lines.map(toRow)));
-            const resume = lines.some(({ status }) => status === 'working') ? resumeLine(file) : undefined;
+            const isLeft = lines.some(({ status }) => status === 'working' || status === 'paused');
+            const resume = isLeft ? resumeLine(file) : undefined;
             if (resume !== undefined)
               terminal.say(`Nobody works on this log now. Go on with: ${inLog(resume, common)}`);
             return EXIT.ok;

@@ -1,8 +1,9 @@
-import { questionFingerprint } from '../../index.ts';
 import type { AddCommand } from '../command-table.ts';
+import { withFingerprint } from '../endings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, openToLook } from '../open.ts';
 import { howToAnswer, questionText } from '../question-text.ts';
+import { inLog } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -21,11 +22,12 @@ export const addQuestions: AddCommand = (command, { terminal, action }) =>
         try {
           const run = given === undefined ? undefined : await findRun(runtime, given);
           const questions = await runtime.questions(run ? { run: run.id } : {});
-          if (terminal.isJson)
-            terminal.json(questions.map((each) => ({ ...each, fingerprint: questionFingerprint(each) })));
+          if (terminal.isJson) terminal.json(questions.map(withFingerprint));
           else if (questions.length === 0) terminal.say('No question is open.');
           for (const question of questions)
-            terminal.say(`${questionText(question)}\nAnswer with: ${howToAnswer(question)}\n`);
+            terminal.say(
+              `${questionText(question)}\nAnswer with: ${inLog(howToAnswer(question), options)}\n`,
+            );
           return EXIT.ok;
         } finally {
           await runtime.close();

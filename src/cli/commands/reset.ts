@@ -6,6 +6,7 @@ import { EXIT } from '../exit-codes.ts';
 import { lookUp } from '../open.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 import { findStory } from '../stories.ts';
+import { hint } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -39,7 +40,7 @@ export const addReset: AddCommand = (command, { terminal, action }) =>
         if (terminal.isJson) terminal.json({ run: run.id, story: key, reset: true, max, hasOwner });
         else {
           terminal.say(`${escapeLine(key)}: the count of its refinements is 0 again.`);
-          if (!hasOwner) terminal.say(`Go on with: loopwright resume ${escapeLine(run.id)}`);
+          if (!hasOwner) terminal.say(`Go on with: ${hint(options, 'resume', run.id)}`);
         }
         return EXIT.ok;
       }),

@@ -5,16 +5,17 @@ import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workOn } from '../live-run.ts';
 import { existingLog } from '../log-file.ts';
 import { findRun, isOfPeople, lookUp, openRuntime } from '../open.ts';
+import { heldFor } from '../pauses.ts';
 import { contextOf } from '../run-context.ts';
 import { sendToOwner } from '../send-to-owner.ts';
-import { AUTOMATIC, createStepper, isBoard } from '../stepper.ts';
+import { AUTOMATIC, createStepper, isBoard, STEP_REASON } from '../stepper.ts';
 import type { Terminal } from '../terminal.ts';
 import { createWarnings } from '../warnings.ts';
 
 const EXAMPLES = `
 Examples:
-  loopwright resume          goes on with every open run
-  loopwright resume ship-3   goes on with one, also if it was paused`;
+  loopwright resume          goes on with every open run, also if it was paused
+  loopwright resume ship-3   goes on with one`;
 
 interface ResumeOptions extends CommonOptions {
   readonly ask?: boolean;
@@ -76,14 +77,17 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
     throw error;
   }
   try {
-    if (isNamed) for (const id of ids) await unpause(runtime, id, by);
-    if (options.auto) for (const id of ids) await goOnByItself(runtime, id);
     const asks = terminal.canAsk && options.ask !== false;
+    // A run that is done step by step stays so where somebody can be asked, unless it was named to go on.
+    const kept = asks && !isNamed ? [STEP_REASON] : [];
+    for (const id of ids) await unpause(runtime, id, { by, kept });
+    if (options.auto) for (const id of ids) await goOnByItself(runtime, id);
     return await workOn(runtime, ids, {
       terminal,
       asks,
       stays: asks || options.wait === true,
       by,
+      log: options,
       warnings,
       ...(asks && { stepper: createStepper() }),
     });
@@ -92,18 +96,20 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
   }
 };
 
-/** Reasons that a loop takes back by itself. */
-const isOfLoop = (reason: string): boolean => reason.startsWith('feedback loop-') || reason === 'parent';
-
 const goOnByItself = async (runtime: Runtime, id: string): Promise<void> => {
   const run = await runtime.run(id);
   if (await isBoard(run)) await run.send(AUTOMATIC);
 };
 
-const unpause = async (runtime: Runtime, id: string, by: string): Promise<void> => {
+const unpause = async (
+  runtime: Runtime,
+  id: string,
+  { by, kept }: { readonly by: string; readonly kept: readonly string[] },
+): Promise<void> => {
   const { pauseReasons } = await contextOf(runtime, id);
   const run = await runtime.run(id);
-  for (const reason of pauseReasons.filter((each) => !isOfLoop(each))) await run.resume(reason, { by });
+  for (const reason of heldFor(pauseReasons).filter((each) => !kept.includes(each)))
+    await run.resume(reason, { by });
 };
 
 /** Another process works on the log: it is told to let the run go on. */
@@ -111,9 +117,10 @@ const tellOwner = async (terminal: Terminal, { chosen, options }: GoingOn): Prom
   const { found: messages } = await lookUp(options, async (runtime) =>
     Promise.all(
       chosen.map(async ({ id }) =>
-        (await contextOf(runtime, id)).pauseReasons
-          .filter((each) => !isOfLoop(each))
-          .map((reason) => ({ to: id, message: { type: 'run.resume', reason } })),
+        heldFor((await contextOf(runtime, id)).pauseReasons).map((reason) => ({
+          to: id,
+          message: { type: 'run.resume', reason },
+        })),
       ),
     ),
   );

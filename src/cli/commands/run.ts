@@ -1,11 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import {
-  isRuntimeError,
-  type Runtime,
-  RuntimeError,
-  readWorkflowFile,
-  type WorkflowFile,
-} from '../../index.ts';
+import { type Runtime, RuntimeError, readWorkflowFile, type WorkflowFile } from '../../index.ts';
 import { whoIsHere } from '../by.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { descriptionOf } from '../definitions.ts';
@@ -16,7 +10,7 @@ import { openRuntime } from '../open.ts';
 import { createStepper } from '../stepper.ts';
 import type { Terminal } from '../terminal.ts';
 import { createWarnings } from '../warnings.ts';
-import { inputOf } from '../workflow-input.ts';
+import { checkTask, inputOf } from '../workflow-input.ts';
 import { tellWorstCase, worstCaseOf } from '../worst-case.ts';
 
 const EXAMPLES = `
@@ -66,11 +60,12 @@ export const addRun: AddCommand = (command, { terminal, action }) =>
           ...(mode && { mode }),
         });
         if (options.dryRun) {
-          const worst = await worstCaseOf(file, input);
+          const worst = await worstCaseOf(file, input, { terminal });
           if (terminal.isJson) terminal.json(worst);
           else tellWorstCase(terminal, file.name, worst);
           return EXIT.ok;
         }
+        checkTask(file, input);
         return startAndWork(terminal, { file, path, input, options });
       }),
     );
@@ -109,7 +104,7 @@ const startAndWork = async (
   const described = descriptionOf({ ...file, path: resolve(path) }, dirname(resolve(path)));
   const mine = new Set<string>();
   const warnings = createWarnings(terminal);
-  const runtime = await openOwn(newOrExistingLog(options), terminal, {
+  const runtime = await openRuntime(newOrExistingLog(options), {
     mode: 'work',
     described,
     takesUp: (run) => mine.has(run),
@@ -129,26 +124,12 @@ const startAndWork = async (
       asks,
       stays: asks || options.wait === true,
       by,
+      log: options,
       warnings,
       ...(asks && { stepper }),
     });
   } finally {
     await runtime.close();
-  }
-};
-
-/** A log has one owner: whoever wants two runs at once is told how. */
-const openOwn = async (
-  file: string,
-  terminal: Terminal,
-  options: Parameters<typeof openRuntime>[1],
-): Promise<Runtime> => {
-  try {
-    return await openRuntime(file, options);
-  } catch (error) {
-    if (isRuntimeError(error, 'LOG_LOCKED') && !terminal.isJson)
-      terminal.note('Another process works on this log. For a run beside it, name another log with --db.');
-    throw error;
   }
 };
 

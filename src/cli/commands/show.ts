@@ -1,5 +1,5 @@
 import { isRuntimeError, type Runtime, showStory, storyView } from '../../index.ts';
-import type { AddCommand } from '../command-table.ts';
+import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeLine, excerpt, quoted } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { liveLine } from '../live-view.ts';
@@ -9,7 +9,7 @@ import { type ShownActor, type ShownRun, shownRun } from '../shown-run.ts';
 import { findStory, storiesLike } from '../stories.ts';
 import type { Terminal } from '../terminal.ts';
 import { duration, money, table } from '../text.ts';
-import { inLog, resumeLine } from '../ways-on.ts';
+import { hint, inLog, resumeLine } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -35,8 +35,9 @@ export const addShow: AddCommand = (command, { terminal, action }) =>
           if (!run) return await tellStory(runtime, terminal, given);
           const shown = await shownRun(runtime, run);
           if (terminal.isJson) terminal.json(shown);
-          else for (const line of inWords(shown, terminal)) terminal.say(line);
-          const resume = shown.status === 'working' ? resumeLine(file, run.id) : undefined;
+          else for (const line of inWords(shown, terminal, options)) terminal.say(line);
+          const isLeft = shown.status === 'working' || shown.status === 'paused';
+          const resume = isLeft ? resumeLine(file, run.id) : undefined;
           if (resume !== undefined)
             terminal.say(`Nobody works on it now. Go on with: ${escapeLine(inLog(resume, options))}`);
           return EXIT.ok;
@@ -61,7 +62,7 @@ const tellStory = async (runtime: Runtime, terminal: Terminal, given: string) =>
 
 const FAILURES_SHOWN = 5;
 
-const inWords = (shown: ShownRun, { colors }: Terminal): readonly string[] => {
+const inWords = (shown: ShownRun, { colors }: Terminal, log: CommonOptions): readonly string[] => {
   const { id, workflow, version, status, startedAt, tookMs, glance, atWork, calls, costUsd, turns } = shown;
   const limit = glance?.costMaxUsd == null ? '' : ` of ${money(glance.costMaxUsd)}`;
   return [
@@ -85,13 +86,13 @@ const inWords = (shown: ShownRun, { colors }: Terminal): readonly string[] => {
     ...shown.openQuestions.flatMap((question) => [
       '',
       questionText(question),
-      `Answer with: ${howToAnswer(question)}`,
+      `Answer with: ${inLog(howToAnswer(question), log)}`,
     ]),
     ...(shown.result === null
       ? []
       : ['', quoted(JSON.stringify(shown.result, null, 2), { label: 'result, as the run gave it' })]),
     '',
-    `See: loopwright why ${escapeLine(id)}, loopwright events ${escapeLine(id)}`,
+    `See: ${hint(log, 'why', id)}, ${hint(log, 'events', id)}`,
   ];
 };
 
