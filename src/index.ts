@@ -235,6 +235,7 @@ export type {
   EventLog,
   EventQuery,
   Head,
+  KeptHead,
   RunFilter,
   VerifyOptions,
   VerifyReport,

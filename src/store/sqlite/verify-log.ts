@@ -5,6 +5,7 @@ import type { Address } from '../../events/event.ts';
 import type { Head, OpenWork, StoredView, VerifyOptions, VerifyReport, ViewKey } from '../event-log.ts';
 import { BEGINNING, extraRow, type Problem, walkChain } from './chain-walk.ts';
 import { explainFault } from './faults.ts';
+import { type FiledHead, headProblem } from './head-file.ts';
 import type { RunReader } from './run-table.ts';
 import type { createValueReader } from './stored-values.ts';
 import type { TurnReader } from './turn-reader.ts';
@@ -12,6 +13,8 @@ import type { TurnReader } from './turn-reader.ts';
 export interface VerifyParts extends VerifyOptions {
   readonly db: Database.Database;
   readonly file: string;
+  /** What was kept of the log beside it, read before anything of the log: a commit in between does no harm then. */
+  readonly kept: FiledHead | undefined;
   readonly turns: TurnReader;
   readonly runs: RunReader;
   readonly values: ReturnType<typeof createValueReader>;
@@ -27,7 +30,8 @@ export interface VerifyParts extends VerifyOptions {
 export async function verifyLog(parts: VerifyParts): Promise<VerifyReport> {
   const head = readHead(parts);
   if ('what' in head) return { ok: false, events: 0, head: BEGINNING, problem: head };
-  const problem = (await chainProblem(parts, head)) ?? (await derivedProblem(parts, head));
+  const problem =
+    (await chainProblem(parts, head)) ?? tailProblem(parts) ?? (await derivedProblem(parts, head));
   return { ok: problem === undefined, events: head.position, head, problem };
 }
 
@@ -82,6 +86,11 @@ async function chainProblem(
   } catch (error) {
     return asProblem(explainFault(error, { file, doing: 'reading', position: checked + 1 }));
   }
+}
+
+/** A log that lost its tail is whole by itself. */
+function tailProblem({ turns, kept }: VerifyParts): Problem | undefined {
+  return kept && headProblem(turns, kept);
 }
 
 async function derivedProblem(parts: VerifyParts, head: Head): Promise<Problem | undefined> {
