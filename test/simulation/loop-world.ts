@@ -86,16 +86,24 @@ const admitted = ({ machine }: OpenCall, said: Said): Outcome => {
   return { output: encodeOwn(envelope, 'output') };
 };
 
-const outcomeIn =
-  ({ good, others }: SimulatedLoop): World['outcomeOf'] =>
-  (call, fate, random) => {
-    if (fate === 'fails') return { failure: { name: AGENT_FAILURE, message: idempotencyKey(call) } };
-    if (fate === 'silent') return TIME_IS_UP;
+/** What an agent of this loop says that is called so, if it says anything. */
+export const saidIn =
+  ({ good, others }: SimulatedLoop) =>
+  (call: OpenCall, fate: Fate, random: Random): Said => {
     const asked = { agent: call.agent, input: inputOf(call), nth: call.generation };
     // What the runtime does by itself may fail, but is never garbage.
     const isOwn = isReservedType(call.agent);
-    return admitted(call, saidBy(fate, { good: () => good(asked), others: others(asked), random, isOwn }));
+    return saidBy(fate, { good: () => good(asked), others: others(asked), random, isOwn });
   };
+
+const outcomeIn = (loop: SimulatedLoop): World['outcomeOf'] => {
+  const say = saidIn(loop);
+  return (call, fate, random) => {
+    if (fate === 'fails') return { failure: { name: AGENT_FAILURE, message: idempotencyKey(call) } };
+    if (fate === 'silent') return TIME_IS_UP;
+    return admitted(call, say(call, fate, random));
+  };
+};
 
 const saidBy = (
   fate: Fate,
@@ -114,6 +122,15 @@ const waitsForPerson = (ledger: Ledger, run: string): boolean => {
     if (snapshot.hasTag(WAITING_TAG) || (address === run && pauseReasons.length > 0)) return true;
   }
   return false;
+};
+
+/** What must hold when all is quiet, of any loop. */
+export const checkLoopEnd: World['checkEnd'] = (ledger, log) =>
+  checkQuiet(ledger, log, (run) => waitsForPerson(ledger, run));
+
+/** What must hold of this loop after each commit. */
+export const checkLoopCommit = ({ callsMax }: SimulatedLoop, ledger: Ledger): void => {
+  if (callsMax !== undefined) checkBound(ledger, callsMax);
 };
 
 /** The calls of agents are bounded, as long as nobody outside lets a run have more. A call that is made again is the same one. */
@@ -150,7 +167,6 @@ export const createLoopWorld = (loop: SimulatedLoop): World => {
   const registry = registryOf(loop);
   const remembering = memoized(registry);
   const seen = new Map([registry, remembering].map((each) => [each, watched(each)]));
-  const { callsMax = Number.POSITIVE_INFINITY } = loop;
   return {
     core: createCore(remembering),
     plainCore: createCore(registry),
@@ -179,7 +195,9 @@ export const createLoopWorld = (loop: SimulatedLoop): World => {
     },
     createScript: (ports) => new LoopScript(loop, ports),
     outcomeOf: outcomeIn(loop),
-    checkCommit: (ledger) => checkBound(ledger, callsMax),
-    checkEnd: (ledger, log) => checkQuiet(ledger, log, (run) => waitsForPerson(ledger, run)),
+    checkCommit: (ledger) => checkLoopCommit(loop, ledger),
+    // All that is to be checked besides is checked after each commit.
+    checkSafety: () => undefined,
+    checkEnd: checkLoopEnd,
   };
 };
