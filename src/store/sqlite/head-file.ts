@@ -37,7 +37,7 @@ export interface HeadFileOptions {
 }
 
 /** The file beside a log that says where the log ends. */
-export const headFileOf = (path: string): string => `${path}.head`;
+const headFileOf = (path: string): string => `${path}.head`;
 
 /**
  * Keeps the head of a log in a file beside it. A log that has lost its tail is a whole, shorter log to SQLite and to the chain: only

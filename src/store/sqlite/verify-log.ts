@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import { isRuntimeError } from '../../errors.ts';
+import { isRuntimeError, RuntimeError } from '../../errors.ts';
 import type { Address } from '../../events/event.ts';
 import type { Head, OpenWork, StoredView, VerifyOptions, VerifyReport, ViewKey } from '../event-log.ts';
 import { BEGINNING, extraRow, type Problem, walkChain } from './chain-walk.ts';
@@ -97,6 +97,7 @@ async function derivedProblem(parts: VerifyParts, head: Head): Promise<Problem |
   const { db, file, runs, readWork, values, mustBeOpen } = parts;
   try {
     const found = String(db.pragma('integrity_check(1)', { simple: true }));
+    if (isUnread(found)) throw new RuntimeError('LOG_READ_FAILED', { file, problem: found });
     if (found !== 'ok') return { position: 0, what: found };
     const { calls, timers } = readWork();
     const end = parts.turns.head().position;
@@ -118,6 +119,14 @@ async function derivedProblem(parts: VerifyParts, head: Head): Promise<Problem |
   } catch (error) {
     return asProblem(explainFault(error, { file, doing: 'reading' }));
   }
+}
+
+const IO_ERROR = 10;
+
+/** Whether SQLite could not look at a page: its code is that of an error of the system, with the kind of error above it. */
+function isUnread(found: string): boolean {
+  const [, code] = /error code=(\d+)/.exec(found) ?? [];
+  return code !== undefined && (Number(code) & 0xff) === IO_ERROR;
 }
 
 function checkSnapshots(db: Database.Database, read: (actor: Address, id: number) => unknown): void {
