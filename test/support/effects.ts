@@ -25,7 +25,9 @@ export const noted = <Agents extends Readonly<Record<string, AnyAgent>>>(
       try {
         return withKey(agent(request as never), key); // Each is given what its own type asks for.
       } catch (error) {
-        throw new Error(`${error instanceof Error ? error.message : String(error)} [${key}]`);
+        throw new Error(`${error instanceof Error ? error.message : String(error)} [${key}]`, {
+          cause: error,
+        });
       }
     };
   const all = Object.entries(agents).map(([name, agent]) => [name, note(agent)]);
