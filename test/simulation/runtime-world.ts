@@ -6,7 +6,7 @@ import { HostScript } from './host-script.ts';
 import { checkEnd, checkSafety } from './invariants.ts';
 import { Ledger } from './ledger.ts';
 import { LoopScript } from './loop-script.ts';
-import { checkLoopCommit, checkLoopEnd, type SimulatedLoop, saidIn } from './loop-world.ts';
+import { checkLoopCommit, checkLoopEnd, checkLoopSafety, type SimulatedLoop, saidIn } from './loop-world.ts';
 import { outputOf } from './plain-world.ts';
 import type { Random } from './random.ts';
 import { SentMessages, watched } from './sent-messages.ts';
@@ -132,7 +132,7 @@ export const createRuntimeLoopWorld = (loop: SimulatedLoop): RuntimeWorld => {
     },
     started: () => ({ workflow: loop.workflow, input: loop.input }),
     checkCommit: (ledger) => checkLoopCommit(loop, ledger),
-    checkSafety: () => undefined,
+    checkSafety: (ledger) => checkLoopSafety(loop, ledger),
     checkEnd: checkLoopEnd,
   };
 };
