@@ -65,6 +65,7 @@ export interface ErrorFields extends AgentErrorFields {
   NEWER_SCHEMA: { file: string; found: number; supported: number };
   LOG_LOCKED: { file: string; owner: string };
   LOG_CORRUPT: { file: string; position: number; problem: string };
+  LOG_NOT_AS_LEFT: { file: string; problem: string };
   DISK_LOW: { file: string; freeBytes: number; reserveBytes: number };
   DISK_FULL: { file: string };
   LOG_WRITE_FAILED: { file: string; problem: string };
@@ -260,6 +261,10 @@ const MESSAGES: {
   LOG_CORRUPT: ({ file, position, problem }) => [
     `"${file}" is damaged at position ${position}: ${problem}.`,
     'Restore a backup, or export the events before that position.',
+  ],
+  LOG_NOT_AS_LEFT: ({ file, problem }) => [
+    `"${file}" is not as it was left: ${problem}.`,
+    'Commits are lost with a "-wal" file that is gone or damaged, or with an older copy in the place of the log. Nothing was touched: bring back what is missing. If it is a backup that you put there on purpose, say so once: createRuntime({ restored: true }), or loopwright verify --restored.',
   ],
   DISK_LOW: ({ file, freeBytes, reserveBytes }) => [
     `The disk of "${file}" has ${freeBytes} bytes left, less than the reserve of ${reserveBytes}.`,

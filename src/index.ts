@@ -236,6 +236,7 @@ export type {
   EventLog,
   EventQuery,
   Head,
+  KeptHead,
   RunFilter,
   VerifyOptions,
   VerifyReport,

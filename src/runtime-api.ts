@@ -118,9 +118,7 @@ export interface Runtime<Workflows extends Workflow = Workflow> extends LookingB
    * Checks the log row by row, then rebuilds every actor from it and compares. Reads all of the log. With a head that was kept
    * elsewhere (that of an earlier report, or of an export) it also finds that the tail of the log is gone, or all of it another.
    */
-  verify(
-    options?: VerifyOptions & { readonly head?: Pick<Head, 'turn' | 'chain'> },
-  ): Promise<{ readonly log: VerifyReport; readonly replay: ReplayReport }>;
+  verify(options?: VerifyOptions): Promise<{ readonly log: VerifyReport; readonly replay: ReplayReport }>;
   /** Copies the log to a new file while it is in use. */
   backup(file: string): Promise<void>;
   /** Writes the log as JSON lines, and gives the head that an import of them must have. */

@@ -31,6 +31,11 @@ export interface RuntimeOptions<Workflows extends Workflow, Agents> {
   readonly durability?: 'full' | 'normal';
   /** Keep other processes from reading the log too. Then a full disk cannot end the process (see docs/GUARANTEES.md). */
   readonly exclusive?: boolean;
+  /**
+   * The log was put back from a backup on purpose. Otherwise one that is shorter than what was written here last is refused with
+   * LOG_NOT_AS_LEFT: set it for the one opening after that, and not for good.
+   */
+  readonly restored?: boolean;
   /** Take no new work while the disk has less than this left; 64 MiB unless set. */
   readonly reserveBytes?: number;
   /** What goes wrong without anyone waiting for it: a subscriber that throws, a call without an agent, a commit to be repeated. */

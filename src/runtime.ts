@@ -22,8 +22,7 @@ import type { Workflow } from './machines/workflow.ts';
 import { worstCase } from './proofs/worst-case.ts';
 import type { DeadLetter, Runtime } from './runtime-api.ts';
 import type { AgentsOf, RuntimeLimits, RuntimeOptions } from './runtime-options.ts';
-import type { EventLog, Head, VerifyOptions } from './store/event-log.ts';
-import { againstHead } from './store/kept-head.ts';
+import type { EventLog, VerifyOptions } from './store/event-log.ts';
 import { createMemoryLog } from './store/memory/memory-log.ts';
 import { openSqliteLog } from './store/sqlite/sqlite-log.ts';
 import { exportLog } from './store/transfer.ts';
@@ -43,8 +42,8 @@ const IN_MEMORY = ':memory:';
 /**
  * Opens a log, takes up what was open in it, and runs workflows on it.
  *
- * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, NEWER_SCHEMA, LOG_CORRUPT, MACHINE_REFUSED, BAD_OPTION, LOG_NOT_FOUND if it is only
- *   to be read
+ * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, NEWER_SCHEMA, LOG_CORRUPT, LOG_NOT_AS_LEFT, MACHINE_REFUSED, BAD_OPTION,
+ *   LOG_NOT_FOUND if it is only to be read
  */
 export const createRuntime = async <const Workflows extends Workflow>(
   given: RuntimeOptions<Workflows, AgentsOf<Workflows>>,
@@ -150,6 +149,7 @@ const openOwnLog = async ({
   durability,
   exclusive,
   reserveBytes,
+  restored,
   readOnly = false,
 }: RuntimeOptions<Workflow, unknown>): Promise<EventLog> =>
   file === IN_MEMORY
@@ -160,6 +160,7 @@ const openOwnLog = async ({
         ...(durability && { durability }),
         ...(exclusive !== undefined && { exclusive }),
         ...(reserveBytes !== undefined && { reserveBytes }),
+        ...(restored !== undefined && { restored }),
       });
 
 /**
@@ -237,12 +238,11 @@ const toRuntime = (assembly: Assembly): Runtime => {
 
 const verifyAll = async (
   { log, registry }: Parts,
-  { head, ...options }: VerifyOptions & { readonly head?: Pick<Head, 'turn' | 'chain'> },
-): ReturnType<Runtime['verify']> => {
-  const whole = await log.verify(options);
-  const found = head ? await againstHead(log, whole, head) : whole;
-  return { log: found, replay: await replayLog(log, registry, options) };
-};
+  options: VerifyOptions,
+): ReturnType<Runtime['verify']> => ({
+  log: await log.verify(options),
+  replay: await replayLog(log, registry, options),
+});
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {
   const { bus, views, host, faults, clock, parts } = assembly;

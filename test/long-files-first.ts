@@ -3,12 +3,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** What takes longest, the longest first. */
 const LONG = [
   'faults/kill',
+  'simulation/loops',
   'acceptance/tight-loop',
   'simulation/simulation',
   'acceptance/many-stories',
   'acceptance/random-plans',
   'acceptance/story-limits',
   'simulation/runtime-simulation',
+  'proofs/shipped-loops',
+  'proofs/bound',
   'faults/io-errors',
   'graph/machines',
   'proofs/tree',

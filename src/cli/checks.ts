@@ -57,7 +57,7 @@ const checkSqlite = (): Check => {
 };
 
 const RESERVE_BYTES = 64 * 1024 * 1024;
-const SIDE_FILES = ['', '-wal', '-shm', '.inbox', '.lock', '.owner', '.runs'];
+const SIDE_FILES = ['', '-wal', '-shm', '.inbox', '.lock', '.owner', '.head', '.runs'];
 /** Anything for the group or for others. */
 const FOREIGN_BITS = 0o077;
 

@@ -50,7 +50,7 @@ export const newFileAt = (given: string, options: NewFileOptions = {}): string =
   return path;
 };
 
-const BESIDE_LOG = ['', '-wal', '-shm', '-journal', '.lock'];
+const BESIDE_LOG = ['', '-wal', '-shm', '-journal', '.lock', '.head'];
 
 const isOfLog = (path: string, log: string): boolean => BESIDE_LOG.some((end) => path === `${log}${end}`);
 

@@ -52,12 +52,14 @@ export interface OpenOptions {
   /** A workflow that is to be kept in the log. */
   readonly described?: StoredDefinition;
   readonly takesUp?: (run: string) => boolean;
+  /** The log was put in its place on purpose: see the option of `createRuntime`. */
+  readonly restored?: boolean;
   readonly onWarning?: (warning: string) => void;
 }
 
 /** Opens a log with every workflow that it has the description of, and one more if that is given. */
 export const openRuntime = async (file: string, options: OpenOptions): Promise<Runtime> => {
-  const { mode, described, takesUp, onWarning } = options;
+  const { mode, described, takesUp, onWarning, restored } = options;
   const { definitions: stored, usedLines } = existsSync(file) ? await storedIn(file) : NOTHING;
   const added = described && isNew(stored, described) ? described : undefined;
   const definitions = added ? [...stored, added] : stored;
@@ -70,6 +72,7 @@ export const openRuntime = async (file: string, options: OpenOptions): Promise<R
     printEscalations: false,
     ...(takesUp && { takesUp }),
     ...(onWarning && { onWarning }),
+    ...(restored && { restored }),
   });
   if (mode === 'look') return runtime;
   if ((await runtime.runs({ workflow: DEFINITION })).length !== stored.length) {

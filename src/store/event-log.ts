@@ -227,7 +227,12 @@ export interface Head {
 export interface VerifyOptions {
   /** Told now and then up to which position the log has been checked. */
   readonly onProgress?: (position: number) => void;
+  /** A head of the log that was kept elsewhere, by its turn or its position: that tail must be there. */
+  readonly head?: KeptHead;
 }
+
+/** What is kept of a head: `Head` itself will do. */
+export type KeptHead = Pick<Head, 'chain'> & (Pick<Head, 'turn'> | Pick<Head, 'position'>);
 
 export interface VerifyReport {
   readonly ok: boolean;

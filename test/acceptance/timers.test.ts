@@ -1,12 +1,12 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assign, raise, setup } from 'xstate';
 import { type Runtime, workflow } from '../../src/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
+import { clockEnvironment } from '../support/faultfs.ts';
 import { alarm } from '../support/machines.ts';
 import {
   createFakeClock,
@@ -213,28 +213,7 @@ describe('G18: timers', () => {
   });
 });
 
-const ROOT = resolve(import.meta.dirname, '../..');
 const HOUR_MS = 60 * 60 * 1_000;
-
-/** The compiled library. @throws if it cannot be compiled: what it proves must not look proven. */
-const clockShiftLibrary = (): string => {
-  const source = join(ROOT, 'test/faults/clockshift.c');
-  // A place that no tool of the project looks at.
-  const cache = join(ROOT, 'node_modules/.cache/loopwright-faults');
-  const library = join(cache, `clockshift-${Math.floor(statSync(source).mtimeMs)}.so`);
-  if (existsSync(library)) return library;
-  mkdirSync(cache, { recursive: true });
-  const draft = `${library}.${process.pid}`;
-  const compiler = process.env['CC'] ?? 'gcc';
-  const made = spawnSync(compiler, ['-O2', '-Wall', '-shared', '-fPIC', '-o', draft, source, '-ldl']);
-  if (made.status !== 0) {
-    throw new Error(
-      `"${compiler}" did not compile ${source}: ${made.error?.message ?? String(made.stderr)}. Install gcc.`,
-    );
-  }
-  renameSync(draft, library);
-  return library;
-};
 
 /** A process with alarms, whose wall clock can be set while it runs. */
 const startAlarms = async (file: string) => {
@@ -248,7 +227,7 @@ const startAlarms = async (file: string) => {
   const start = async () => {
     const started = startWorker('timer-worker', {
       arguments: [file],
-      environment: { LD_PRELOAD: clockShiftLibrary(), CLOCKSHIFT_FILE: offsetFile },
+      environment: clockEnvironment(offsetFile),
     });
     await started.line('OPEN');
     return started;

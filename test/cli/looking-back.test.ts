@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -123,6 +123,43 @@ describe('verify', () => {
     };
     expect(told.problem.position).toBeGreaterThan(0);
     expect(existsSync(log)).toBe(true);
+  });
+
+  it('G9: takes the head that it has printed, and says when the log no longer has what it was printed of', async () => {
+    const { head } = (await cli.json(['verify', '--quick'])) as { head: string };
+    expect((await cli.run('verify', '--quick')).stdout).toContain(`head ${head}`);
+    expect(await cli.json(['verify', '--quick', '--head', head])).toMatchObject({ ok: true, head });
+    const [position = '', chain = ''] = head.split(':');
+    const another = `${position}:${chain.replace(/^./, (first) => (first === '0' ? '1' : '0'))}`;
+    expect((await cli.run('verify', '--head', another)).stdout).toContain('is not what the head was kept of');
+    const { code, stdout } = await cli.run('verify', '--head', `${Number(position) + 1}:${chain}`);
+    expect([code, stdout]).toEqual([1, expect.stringContaining(`it ends with position ${position}`)]);
+    for (const bad of ['', chain, `${position}:${chain.slice(1)}`, `-1:${chain}`])
+      expect((await cli.run('verify', `--head=${bad}`)).code).toBe(2);
+  });
+
+  it('G9: a backup in the place of the log is refused, until it is said to be there on purpose', async () => {
+    const folder = join(cli.folder, 'restored');
+    mkdirSync(folder);
+    const [file, backup] = ['log.db', 'old.db'].map((name) => join(folder, name)) as [string, string];
+    expect((await cli.run('backup', file)).code).toBe(0);
+    expect((await cli.run('backup', backup)).code).toBe(0);
+    expect((await cli.run('run', 'good.yaml', '--db', file)).code).toBe(0);
+    copyFileSync(backup, file);
+
+    const refused = await cli.run('run', 'good.yaml', '--db', file);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('loopwright verify --restored'),
+    ]);
+    const verified = await cli.run('verify', '--quick', '--db', file);
+    expect([verified.code, verified.stdout]).toEqual([
+      1,
+      expect.stringContaining('when it was last written'),
+    ]);
+    expect((await cli.run('verify', '--restored', '--db', file)).code).toBe(0);
+    expect((await cli.run('verify', '--db', file)).code).toBe(0);
+    expect((await cli.run('run', 'good.yaml', '--db', file)).code).toBe(0);
   });
 });
 

@@ -112,10 +112,11 @@ describe('export, import and backup of a log', () => {
   it('S13: nothing takes the place of the log that is read, also with --force', async () => {
     await cli.run('backup', 'own.db');
     symlinkSync('own.db', pathOf('named.db'));
-    for (const end of ['', '-wal', '-shm', '.lock']) writeFileSync(pathOf(`own.db${end}`), '', { flag: 'a' });
+    for (const end of ['', '-wal', '-shm', '.lock', '.head'])
+      writeFileSync(pathOf(`own.db${end}`), '', { flag: 'a' });
     for (const command of ['export', 'backup'])
       for (const db of ['own.db', 'named.db'])
-        for (const end of ['', '-wal', '-shm', '.lock']) {
+        for (const end of ['', '-wal', '-shm', '.lock', '.head']) {
           const { code, stderr } = await callHere(cli.folder, [
             command,
             `own.db${end}`,

@@ -6,6 +6,7 @@
  *
  * FAULTFS_MATCH  calls on files whose path contains this text are looked at, all others go through; "$" at its end stands for
  *                the end of the path
+ * FAULTFS_EXCEPT calls on files whose path contains this text go through all the same; none unless set
  * FAULTFS_PLAN   a file that holds one `struct plan`. It is shared memory: whoever writes the file (the test, or the process
  *                under test itself) changes the plan from the next call on, and reads there how many calls were seen.
  *
@@ -33,7 +34,11 @@ enum action {
   KILL = 2,
   /* Prints "POINT <number of the call>" and goes on after a byte on standard input: what is on disk until then is what a kill
      at this call would leave behind. */
-  FREEZE = 3
+  FREEZE = 3,
+  /* A write with an offset is done with one bit turned over, and nobody is told. */
+  FLIP = 4,
+  /* Of a write with an offset half is done, and that is told. */
+  SHORT = 5
 };
 
 /* Little-endian numbers of eight bytes; test/support/faultfs.ts writes and reads the same. */
@@ -57,10 +62,12 @@ struct plan {
 
 static struct plan *plan;
 static const char *match;
+static const char *except;
 
 __attribute__((constructor)) static void load_plan(void) {
   const char *file = getenv("FAULTFS_PLAN");
   match = getenv("FAULTFS_MATCH");
+  except = getenv("FAULTFS_EXCEPT");
   if (!file || !match) return;
   int descriptor = open(file, O_RDWR | O_CLOEXEC);
   void *mapped = MAP_FAILED;
@@ -83,6 +90,7 @@ static int is_matched(int descriptor) {
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return 0;
   path[length] = 0;
+  if (except && *except && strstr(path, except)) return 0;
   size_t wanted = strlen(match);
   if (wanted == 0 || match[wanted - 1] != '$') return strstr(path, match) != NULL;
   wanted -= 1;
@@ -108,8 +116,23 @@ static int64_t hit(int descriptor, enum operation operation) {
   static __typeof__(&name) real; \
   if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
+/* Writes a copy in which one bit is another. Which one follows from the number of the call. */
+static ssize_t write_flipped(__typeof__(&pwrite64) real, int descriptor, const void *bytes, size_t length, off64_t offset,
+                             int64_t call) {
+  unsigned char *copy = malloc(length);
+  if (!copy) return real(descriptor, bytes, length, offset);
+  memcpy(copy, bytes, length);
+  copy[(size_t)(call * 2654435761u) % length] ^= (unsigned char)(1u << (call % 8));
+  ssize_t written = real(descriptor, copy, length, offset);
+  int after = errno;
+  free(copy);
+  errno = after;
+  return written;
+}
+
 /* Whether the call is to fail (errno says why). After a freeze it goes on as if nothing had been. */
 static int act(int64_t call) {
+  if (plan->action == FLIP || plan->action == SHORT) return 0;
   if (plan->action == KILL) {
     kill(getpid(), SIGKILL);
     for (;;) pause();
@@ -127,6 +150,8 @@ static int act(int64_t call) {
 ssize_t pwrite64(int descriptor, const void *bytes, size_t length, off64_t offset) {
   REAL(pwrite64);
   int64_t call = hit(descriptor, WRITE);
+  if (call && length > 1 && plan->action == FLIP) return write_flipped(real, descriptor, bytes, length, offset, call);
+  if (call && length > 1 && plan->action == SHORT) return real(descriptor, bytes, length / 2, offset);
   if (call) {
     if (plan->torn && real(descriptor, bytes, length / 2, offset) < 0) return -1;
     if (act(call)) return -1;

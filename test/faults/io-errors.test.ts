@@ -30,16 +30,24 @@ const upTo = (last: number, step = 1): readonly number[] =>
   Array.from({ length: Math.floor((last - 1) / step) + 1 }, (_, index) => 1 + index * step);
 
 interface Scenario {
-  readonly scenario: 'write' | 'open' | 'sync' | 'checkpoint';
+  readonly scenario: 'write' | 'open' | 'sync' | 'checkpoint' | 'read' | 'flip' | 'short';
   readonly error: number;
   readonly points: readonly number[];
   readonly operation?: 'write' | 'sync';
   /** Of the paths of files that are affected; all that are made for the log unless set. */
   readonly match?: string;
+  /** Those that are not, all the same. */
+  readonly except?: string;
 }
 
 /** Runs a scenario of the worker at all points, in one process that must live to the end. */
-async function reportsOf({ match, points, error, ...scenario }: Scenario): Promise<readonly PointReport[]> {
+async function reportsOf({
+  match,
+  except,
+  points,
+  error,
+  ...scenario
+}: Scenario): Promise<readonly PointReport[]> {
   const directory = temporaryDirectory();
   const place = join(directory, 'log');
   const plan = join(directory, 'plan');
@@ -48,7 +56,7 @@ async function reportsOf({ match, points, error, ...scenario }: Scenario): Promi
   const options = { directory: place, plan, ...scenario, error, points: points.join() };
   const worker = startWorker('io-error-worker', {
     arguments: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),
-    environment: faultEnvironment(plan, match ?? place),
+    environment: faultEnvironment(plan, match ?? place, except),
   });
   expect(await worker.ended).toEqual({ code: 0, signal: null, errors: '' });
   // The worker prints nothing else.
@@ -96,7 +104,8 @@ describe('EIO on a sync', () => {
 
   test(`G5: whoever waits is told, the process lives, and the log opens anew with all that was acknowledged (${points.length} points)`, async () => {
     // Directories are left out: SQLite does not mind whether they could be synced.
-    const reports = await reportsOf({ scenario: 'sync', error: EIO, points, match: '/log/log.db' });
+    const match = '/log/log.db';
+    const reports = await reportsOf({ scenario: 'sync', error: EIO, points, match, except: '.head' });
 
     expect(problemsIn(reports)).toEqual([]);
     expect(new Set(reports.map(({ refusal }) => refusal))).toEqual(new Set(['LOG_FAULT']));
@@ -124,6 +133,47 @@ describe('EIO on a sync', () => {
 
     expect(problemsIn(reports)).toEqual([]);
     expect(new Set(reports.map(({ refusal }) => refusal))).toEqual(new Set(['LOG_FAULT']));
+  });
+});
+
+// Method: each point is a log of its own, which a process writes (or has written), and the next one looks at, as it was left and as a
+// kill would have left it.
+describe('a disk that does not say what it does', () => {
+  test('G7: reads that fail are told, and the log is whole when they do not', async () => {
+    const points = upTo(21, isDeep ? 1 : 4);
+    const reports = await reportsOf({ scenario: 'read', error: EIO, points, match: 'log.db$' });
+
+    expect(problemsIn(reports)).toEqual([]);
+    // What cannot be read is damage to SQLite, if it needs it to find its way through the file.
+    for (const { refusal } of reports)
+      expect(refusal).toBeOneOf(['LOG_READ_FAILED', 'LOG_CORRUPT', 'verify']);
+    expect(reports.filter(({ refusal }) => refusal === 'LOG_READ_FAILED').length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['WAL', 'log.db-wal$', upTo(150, isDeep ? 1 : 29)],
+    ['database', 'log.db$', upTo(19, isDeep ? 1 : 6)],
+  ])(
+    'G7: a bit of a write to the %s that is another does no harm, or is found',
+    async (_file, match, points) => {
+      const reports = await reportsOf({ scenario: 'flip', error: 0, points, match });
+
+      expect(problemsIn(reports)).toEqual([]);
+      for (const { refusal } of reports)
+        expect(refusal).toBeOneOf([null, 'verify', 'LOG_CORRUPT', 'NOT_A_LOG', 'LOG_NOT_AS_LEFT']);
+      // Bits that nobody ever reads would prove nothing. Of a page of the database many are of no use; of the WAL each counts.
+      const found = reports.filter(({ refusal }) => refusal !== null).length;
+      if (isDeep || match.includes('wal')) expect(found).toBeGreaterThan(points.length / 4);
+    },
+  );
+
+  test('G3: a write that is only half done is gone on with', async () => {
+    const points = isDeep ? upTo(200) : upTo(200, 50);
+    const reports = await reportsOf({ scenario: 'short', error: 0, points });
+
+    expect(reports).toEqual(
+      points.map((point) => ({ point, during: 'nothing', refusal: null, problems: [] })),
+    );
   });
 });
 

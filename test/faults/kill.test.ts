@@ -179,6 +179,9 @@ describe.each(CALLS)('at a %s', (name, call, every) => {
   });
 });
 
+const WITHOUT_LAST_TURN =
+  'delete from events where turn = (select max(turn) from turns); delete from turns where turn = (select max(turn) from turns)';
+
 // Method: what the tests above must notice, made on purpose. A verifier that lets these pass would let anything pass.
 describe('the verifier itself', () => {
   test('G1: finds that a program acknowledges before the commit, but only once it is killed', async () => {
@@ -198,8 +201,8 @@ describe('the verifier itself', () => {
   test.each([
     [
       'the last turn is gone',
-      'delete from events where turn = (select max(turn) from turns); delete from turns where turn = (select max(turn) from turns)',
-      /was acknowledged at \d+, and is not there/,
+      WITHOUT_LAST_TURN,
+      /cannot be used: .* is not as it was left: it ends with turn \d+/,
     ],
     [
       'half of the last turn is gone',
@@ -224,5 +227,18 @@ describe('the verifier itself', () => {
     db.close();
 
     expect((await verifyLedger(file, worker.acknowledged)).problems.join('\n')).toMatch(problem);
+  });
+
+  test('G1: finds that the last turn is gone where no head was kept', async () => {
+    const { file, worker } = startPlanned({ operation: 'nothing', action: 'none' });
+    expect(await worker.ended).toEqual(WELL);
+    const db = new Database(file);
+    db.exec(WITHOUT_LAST_TURN);
+    db.close();
+    rmSync(`${file}.head`);
+
+    expect((await verifyLedger(file, worker.acknowledged)).problems.join('\n')).toMatch(
+      /was acknowledged at \d+, and is not there/,
+    );
   });
 });

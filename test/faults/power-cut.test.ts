@@ -89,7 +89,8 @@ test(`G2, G3: a log survives a power cut, whole and with all that was acknowledg
 test(`G2: without full durability the same loses what was acknowledged (${CONTROL_CUTS} cuts)`, async () => {
   const { problems } = await cutPower(await recordLives('normal'), CONTROL_CUTS, 7);
   const lost = problems.filter((problem) => /was acknowledged at \d+, and is not there/.test(problem));
-  expect(lost.length).toBeGreaterThan(CONTROL_CUTS / 3);
+  // A few recordings in every run say little: before a release it has to be more than half.
+  expect(lost.length).toBeGreaterThan(CONTROL_CUTS / rounds(3, 2));
   // It loses, but what is left is whole.
   expect(problems).toEqual(lost);
 });

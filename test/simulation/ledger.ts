@@ -38,6 +38,7 @@ export class Ledger {
   readonly taken = new Map<Address, Map<string, number>>();
   readonly #registry: Registry;
   readonly #sent: SentMessages | undefined;
+  readonly #areAnswersKeyed: boolean;
   /** By the id of the stimulus: the key of the call that it answers. */
   readonly #answering = new Map<string, string>();
   readonly #events: RecordedEvent[] = [];
@@ -48,12 +49,22 @@ export class Ledger {
   #published = 0;
 
   /**
-   * With `sent`, messages are held against what their senders asked for; and answers are known by their stimuli, which says
-   * what they were made for. Without, every message has a number, and every answer the key of its call.
+   * With `sent`, messages are held against what their senders asked for; without, every message has a number. Every answer has the
+   * key of its call, or is known by its stimulus, which says what it was made for.
    */
-  constructor(registry: Registry, sent?: SentMessages) {
+  constructor(
+    registry: Registry,
+    sent?: SentMessages,
+    { areAnswersKeyed = sent === undefined }: { readonly areAnswersKeyed?: boolean } = {},
+  ) {
     this.#registry = registry;
     this.#sent = sent;
+    this.#areAnswersKeyed = areAnswersKeyed;
+  }
+
+  /** The call that has this idempotency key. */
+  callOf(key: string): Recorded<OpenCall> | undefined {
+    return this.calls.get(this.#callByKey.get(key) ?? '');
   }
 
   get atMs(): number {
@@ -165,7 +176,7 @@ export class Ledger {
     const opened = this.calls.get(name);
     must(opened !== undefined, 'an answer is to a call', () => name);
     const key = idempotencyKey(opened);
-    if (this.#sent) {
+    if (!this.#areAnswersKeyed) {
       must(this.#answering.get(turn.id) === name, 'an answer is its own call’s', () => [name, event.data]);
       must(this.effects.has(key), 'an answered call had its effect', () => name);
     } else this.#mustSayItsKey(event, { name, key });
@@ -219,13 +230,20 @@ interface Answer {
 
 const answerIn = ({ data }: RecordedEvent): Answer => {
   const { output, answer, error } = data as {
-    output?: { key: string };
+    output?: { key?: string; artifacts?: { key: string }; refused?: string } | null;
     answer?: { key: string };
     error?: { name: string; message: string; code?: string };
   };
-  const key = output?.key ?? answer?.key ?? (error?.name === AGENT_FAILURE ? error.message : undefined);
+  const key =
+    output?.key ??
+    output?.artifacts?.key ??
+    answer?.key ??
+    (error?.name === AGENT_FAILURE ? error.message : undefined);
   const isExplained =
-    key !== undefined || error?.code === 'AGENT_QUARANTINED' || error?.code === 'AGENT_TIMED_OUT';
+    key !== undefined ||
+    output?.refused !== undefined ||
+    error?.code === 'AGENT_QUARANTINED' ||
+    error?.code === 'AGENT_TIMED_OUT';
   return { key, isExplained };
 };
 

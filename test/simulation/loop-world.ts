@@ -5,7 +5,7 @@ import { encodeOwn } from '../../src/events/encode-own.ts';
 import { problemsOfReport } from '../../src/events/feedback.ts';
 import type { Json } from '../../src/events/json.ts';
 import type { OpenCall } from '../../src/events/turn.ts';
-import { isReservedType, WAITING_TAG } from '../../src/events/vocabulary.ts';
+import { isReservedType, TYPE, WAITING_TAG } from '../../src/events/vocabulary.ts';
 import type { Workflow } from '../../src/index.ts';
 import { AGENT } from '../../src/machines/agent-machine.ts';
 import type { Attempt } from '../../src/machines/agent-work.ts';
@@ -55,6 +55,8 @@ export interface SimulatedLoop {
   readonly pauses?: boolean;
   /** The most calls before it ends or asks, as the explorer says: a test compares. */
   readonly callsMax?: number;
+  /** The most turns, likewise. */
+  readonly turnsMax?: number;
 }
 
 /** What nobody asked for. */
@@ -86,16 +88,24 @@ const admitted = ({ machine }: OpenCall, said: Said): Outcome => {
   return { output: encodeOwn(envelope, 'output') };
 };
 
-const outcomeIn =
-  ({ good, others }: SimulatedLoop): World['outcomeOf'] =>
-  (call, fate, random) => {
-    if (fate === 'fails') return { failure: { name: AGENT_FAILURE, message: idempotencyKey(call) } };
-    if (fate === 'silent') return TIME_IS_UP;
+/** What an agent of this loop says that is called so, if it says anything. */
+export const saidIn =
+  ({ good, others }: SimulatedLoop) =>
+  (call: OpenCall, fate: Fate, random: Random): Said => {
     const asked = { agent: call.agent, input: inputOf(call), nth: call.generation };
     // What the runtime does by itself may fail, but is never garbage.
     const isOwn = isReservedType(call.agent);
-    return admitted(call, saidBy(fate, { good: () => good(asked), others: others(asked), random, isOwn }));
+    return saidBy(fate, { good: () => good(asked), others: others(asked), random, isOwn });
   };
+
+const outcomeIn = (loop: SimulatedLoop): World['outcomeOf'] => {
+  const say = saidIn(loop);
+  return (call, fate, random) => {
+    if (fate === 'fails') return { failure: { name: AGENT_FAILURE, message: idempotencyKey(call) } };
+    if (fate === 'silent') return TIME_IS_UP;
+    return admitted(call, say(call, fate, random));
+  };
+};
 
 const saidBy = (
   fate: Fate,
@@ -114,6 +124,50 @@ const waitsForPerson = (ledger: Ledger, run: string): boolean => {
     if (snapshot.hasTag(WAITING_TAG) || (address === run && pauseReasons.length > 0)) return true;
   }
   return false;
+};
+
+/** What must hold when all is quiet, of any loop. */
+export const checkLoopEnd: World['checkEnd'] = (ledger, log) =>
+  checkQuiet(ledger, log, (run) => waitsForPerson(ledger, run));
+
+/** What must hold of this loop after each commit. */
+export const checkLoopCommit = ({ callsMax }: SimulatedLoop, ledger: Ledger): void => {
+  if (callsMax !== undefined) checkBound(ledger, callsMax);
+};
+
+/** More than any turn of these loops has. */
+const EVENTS_OF_A_TURN_MAX = 30;
+
+/**
+ * Turns and events are bounded, as long as nobody outside lets a run have more. What changes nothing is not counted: what came late or
+ * was for nobody, pauses, and that a call began once more after a crash.
+ */
+export const checkLoopSafety = ({ turnsMax }: SimulatedLoop, ledger: Ledger): void => {
+  if (turnsMax === undefined) return;
+  const turns = new Map<string, number>();
+  const events = new Map<string, number>();
+  const begun = new Set<string>();
+  for (const { origin, events: rows } of ledger.turns.values()) {
+    const [first] = rows;
+    const moved = rows.filter(({ kind }) => kind !== 'late' && kind !== 'undelivered').length;
+    if (!first || moved === 0 || (origin === 'host' && first.kind === 'message')) continue;
+    const beginning = first.type === TYPE.callBegun && `${first.actor} ${JSON.stringify(first.data)}`;
+    if (beginning && begun.has(beginning)) continue;
+    if (beginning) begun.add(beginning);
+    turns.set(first.run, (turns.get(first.run) ?? 0) + 1);
+    events.set(first.run, (events.get(first.run) ?? 0) + moved);
+  }
+  for (const [run, count] of turns) {
+    if (isUrged(ledger, run)) continue;
+    // One more than the explorer counts: a host may end the run, too.
+    must(count <= turnsMax + 1, 'turns stay within the bound of the loop', () => [run, count, turnsMax]);
+    const eventsMax = EVENTS_OF_A_TURN_MAX * turnsMax;
+    must((events.get(run) ?? 0) <= eventsMax, 'events stay within the bound of the loop', () => [
+      run,
+      events.get(run),
+      eventsMax,
+    ]);
+  }
 };
 
 /** The calls of agents are bounded, as long as nobody outside lets a run have more. A call that is made again is the same one. */
@@ -150,7 +204,6 @@ export const createLoopWorld = (loop: SimulatedLoop): World => {
   const registry = registryOf(loop);
   const remembering = memoized(registry);
   const seen = new Map([registry, remembering].map((each) => [each, watched(each)]));
-  const { callsMax = Number.POSITIVE_INFINITY } = loop;
   return {
     core: createCore(remembering),
     plainCore: createCore(registry),
@@ -179,7 +232,8 @@ export const createLoopWorld = (loop: SimulatedLoop): World => {
     },
     createScript: (ports) => new LoopScript(loop, ports),
     outcomeOf: outcomeIn(loop),
-    checkCommit: (ledger) => checkBound(ledger, callsMax),
-    checkEnd: (ledger, log) => checkQuiet(ledger, log, (run) => waitsForPerson(ledger, run)),
+    checkCommit: (ledger) => checkLoopCommit(loop, ledger),
+    checkSafety: (ledger) => checkLoopSafety(loop, ledger),
+    checkEnd: checkLoopEnd,
   };
 };

@@ -37,11 +37,11 @@ describe.sequential('loops that crash between any two steps', () => {
 
   test.each(LOOPS.flatMap((loop) => (loop.callsMax === undefined ? [] : [[loop.name, loop] as const])))(
     'K5: %s is held to the bound that the explorer gives',
-    async (_name, { workflows, workflow, input, callsMax }) => {
+    async (_name, { workflows, workflow, input, callsMax, turnsMax }) => {
       const runtime = await createRuntime({ file: ':memory:', workflows, agents: {}, idle: true });
-      const { result, calls } = await runtime.worstCase(workflow, input);
+      const { result, calls, turns } = await runtime.worstCase(workflow, input);
       await runtime.close();
-      expect([result, calls]).toEqual(['proved', callsMax]);
+      expect([result, calls, turns]).toEqual(['proved', callsMax, turnsMax]);
     },
   );
 
@@ -146,6 +146,13 @@ describe.skipIf(chosenSeed !== undefined)('the schedules of loops themselves', (
     const run = runIn({ variant, world: createLoopWorld(named(name)) });
     const found = runSeeds({ file: FILE, count: 500, run }, () => undefined);
     await expect(found).rejects.toThrow(law);
+  });
+
+  test('a loop that takes more turns than its bound is found out', async () => {
+    const run = runIn({ world: createLoopWorld({ ...named('gate'), turnsMax: 8 }) });
+    await expect(runSeeds({ file: FILE, count: 500, run }, () => undefined)).rejects.toThrow(
+      'turns stay within the bound of the loop',
+    );
   });
 
   test('a bug that is planted is found, and its seed finds it again', async () => {

@@ -5,7 +5,7 @@ import { encodeOwn } from '../../src/events/encode-own.ts';
 import type { Json } from '../../src/events/json.ts';
 import type { OpenCall } from '../../src/events/turn.ts';
 import { HostScript } from './host-script.ts';
-import { checkEnd } from './invariants.ts';
+import { checkEnd, checkSafety } from './invariants.ts';
 import { AGENT_FAILURE, idempotencyKey, Ledger } from './ledger.ts';
 import { memoized } from './memoized-registry.ts';
 import { AGENT_LIMIT_MS, workflows } from './workflows.ts';
@@ -62,5 +62,6 @@ export const plainWorld: World = {
   createScript: (ports) => new HostScript(ports),
   outcomeOf,
   checkCommit: () => undefined,
-  checkEnd: (ledger, log, crashes) => checkEnd(ledger, log, { crashes }),
+  checkSafety,
+  checkEnd,
 };

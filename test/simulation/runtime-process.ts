@@ -6,27 +6,15 @@ import { createRuntime } from '../../src/runtime.ts';
 import type { Runtime } from '../../src/runtime-api.ts';
 import type { GatedLog } from './gated-log.ts';
 import { AGENT_FAILURE, type Ledger } from './ledger.ts';
-import { outputOf } from './plain-world.ts';
 import type { Random } from './random.ts';
+import type { RuntimeJob, RuntimeWorld } from './runtime-world.ts';
 import { must, Violation } from './violation.ts';
 import type { VirtualClock } from './virtual-clock.ts';
-import { AGENT_LIMIT_MS, type Task, upgradedWorkflows, workflows } from './workflows.ts';
 
 const canonical = (value: unknown): string => encode(value).json;
 
-const FATES = ['passes', 'passes', 'passes', 'finds fault', 'fails', 'garbage', 'silent', 'late'] as const;
-
-/** A call of an agent under way in a real runtime. */
-export interface RuntimeJob {
-  readonly call: 'build' | 'check';
-  readonly request: AgentRequest<Task>;
-  readonly fate: (typeof FATES)[number];
-  readonly resolve: (output: unknown) => void;
-  readonly reject: (error: Error) => void;
-  hasActed: boolean;
-}
-
 export interface ProcessPorts {
+  readonly world: RuntimeWorld;
   readonly random: Random;
   readonly ledger: Ledger;
   readonly log: GatedLog;
@@ -48,34 +36,30 @@ export class RuntimeProcess {
   readonly #jobs: RuntimeJob[];
 
   static async boot(ports: ProcessPorts): Promise<RuntimeProcess> {
-    const { random, log, clock } = ports;
+    const { world, random, log, clock } = ports;
     const jobs: RuntimeJob[] = [];
-    const work = (call: RuntimeJob['call']) =>
+    const work = (name: string) =>
       agent(
-        (request: AgentRequest<Task>) =>
+        (request: AgentRequest<unknown>) =>
           new Promise<never>((resolve, reject) => {
-            const { idempotencyKey, callId, attempt, input } = request;
-            const isWhole =
-              idempotencyKey === `${callId}/${attempt}` &&
-              input.piece === callId &&
-              input.attempt === attempt;
-            if (!isWhole)
+            if (!world.isWhole(request))
               ports.broken(new Violation(`an agent is given its call: ${JSON.stringify(request)}`));
-            const fate = random.pick(FATES) ?? 'passes';
+            const fate = random.pick(world.fates) ?? 'passes';
             log.calls += 1;
             if (!log.isDead)
-              jobs.push({ call, request, fate, resolve: resolve as never, reject, hasActed: false });
+              jobs.push({ agent: name, request, fate, resolve: resolve as never, reject, hasActed: false });
           }),
         {
           concurrency: 1 + random.below(3),
-          timeoutMs: AGENT_LIMIT_MS,
+          timeoutMs: world.limitMs,
           quarantine: { failures: 4, forMs: 300 },
         },
       );
     const runtime = await createRuntime({
       file: ':memory:',
-      workflows: ports.isUpgraded ? upgradedWorkflows : workflows,
-      agents: { build: work('build'), check: work('check') },
+      workflows: world.workflows(ports.isUpgraded),
+      agents: Object.fromEntries(world.agents.map((name) => [name, work(name)])),
+      printEscalations: false,
       log,
       clock,
       limits: { loaded: 1 + random.below(12), unpacked: 1 + random.below(4), idleMs: 20_000 },
@@ -128,20 +112,21 @@ export class RuntimeProcess {
   }
 
   step(job: RuntimeJob): string {
-    const { call, request, fate } = job;
+    const { world, ledger, random } = this.#ports;
+    const { agent: name, request, fate } = job;
     const { idempotencyKey } = request;
     if (!job.hasActed) {
       job.hasActed = true;
-      this.#ports.ledger.effect(idempotencyKey);
-      return `${call} ${idempotencyKey} (${fate}) acts`;
+      ledger.effect(idempotencyKey);
+      return `${name} ${idempotencyKey} (${fate}) acts`;
     }
     this.#jobs.splice(this.#jobs.indexOf(job), 1);
     if (fate === 'fails') {
       job.reject(Object.assign(new Error(idempotencyKey), { name: AGENT_FAILURE }));
-      return `${call} ${idempotencyKey} fails`;
+      return `${name} ${idempotencyKey} fails`;
     }
-    job.resolve(outputOf(call, idempotencyKey, fate));
-    return `${call} ${idempotencyKey} (${fate}) answers`;
+    job.resolve(world.returned(job, ledger, random));
+    return `${name} ${idempotencyKey} (${fate}) answers`;
   }
 
   /** What anyone may ask about an actor is what the log leads to. */

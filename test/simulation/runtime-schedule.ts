@@ -1,4 +1,3 @@
-import { createRegistry } from '../../src/actors/registry.ts';
 import { replayLog } from '../../src/actors/replay.ts';
 import { isRuntimeError, RuntimeError } from '../../src/errors.ts';
 import type { RecordedTurn } from '../../src/events/turn.ts';
@@ -6,19 +5,16 @@ import type { Batch } from '../../src/store/event-log.ts';
 import { createMemoryLog } from '../../src/store/memory/memory-log.ts';
 import { recordTurn } from '../../src/store/record-turn.ts';
 import { GatedLog, type PendingCommit } from './gated-log.ts';
-import { HostScript } from './host-script.ts';
-import { checkEnd, checkOpenWork } from './invariants.ts';
-import { Ledger } from './ledger.ts';
+import { checkOpenWork } from './invariants.ts';
+import type { Ledger } from './ledger.ts';
 import { Random } from './random.ts';
 import { RuntimeProcess } from './runtime-process.ts';
+import { plainRuntimeWorld, type RuntimeWorld } from './runtime-world.ts';
 import type { ScheduleReport } from './schedule.ts';
+import { isForSafety, SAFETY_STEPS } from './seeds.ts';
 import { must } from './violation.ts';
 import { VirtualClock } from './virtual-clock.ts';
-import { allWorkflows } from './workflows.ts';
-import type { Command } from './world.ts';
-
-const registry = createRegistry();
-registry.register(allWorkflows);
+import type { Command, Script } from './world.ts';
 
 const CRASHES_MAX = 4;
 const FAULTS_STEPS_MAX = 150;
@@ -26,6 +22,10 @@ const QUIET_STEPS_MAX = 3_000;
 const SWEEP_MS = 30_000;
 
 export interface RuntimeScheduleOptions {
+  /** What it is about; the plain world unless set. */
+  readonly world?: RuntimeWorld;
+  /** Never let faults stop: see `isForSafety`. */
+  readonly isForSafety?: boolean;
   readonly trace?: (line: string) => void;
   /** A control: a log that says now and then that it has committed what it has not. */
   readonly isLying?: boolean;
@@ -56,8 +56,10 @@ class RuntimeSchedule {
   readonly #random: Random;
   readonly #options: RuntimeScheduleOptions;
   readonly #log = createMemoryLog();
-  readonly #ledger = new Ledger(registry);
-  readonly #script: HostScript;
+  readonly #world: RuntimeWorld;
+  readonly #isForSafety: boolean;
+  readonly #ledger: Ledger;
+  readonly #script: Script;
   readonly #marks: string[] = [];
   #process: RuntimeProcess | undefined;
   #nowMs = 1_000;
@@ -71,11 +73,15 @@ class RuntimeSchedule {
   constructor(seed: number, options: RuntimeScheduleOptions) {
     this.#random = new Random(seed);
     this.#options = options;
+    const { world = plainRuntimeWorld } = options;
+    this.#world = world;
+    this.#isForSafety = options.isForSafety ?? isForSafety(seed);
+    this.#ledger = world.createLedger();
     const newId = () => {
       this.#ids += 1;
       return `c${this.#ids}`;
     };
-    this.#script = new HostScript({ random: this.#random, ledger: this.#ledger, newId });
+    this.#script = world.createScript({ random: this.#random, ledger: this.#ledger, newId });
   }
 
   drop(): void {
@@ -84,8 +90,9 @@ class RuntimeSchedule {
   }
 
   async run(): Promise<ScheduleReport> {
-    const faultsUntil = this.#random.below(FAULTS_STEPS_MAX);
+    const faultsUntil = this.#isForSafety ? SAFETY_STEPS : this.#random.below(FAULTS_STEPS_MAX);
     for (;;) {
+      if (this.#isForSafety && this.#steps === SAFETY_STEPS) break;
       this.#steps += 1;
       this.#isFaulty = this.#steps <= faultsUntil;
       must(this.#steps <= faultsUntil + QUIET_STEPS_MAX, 'all comes to an end once faults stop');
@@ -102,13 +109,18 @@ class RuntimeSchedule {
 
   async #end(): Promise<void> {
     this.#isFaulty = false;
+    // It is left in the middle of something, which whoever takes over does not need.
+    if (this.#isForSafety) this.#crash('the schedule is left');
     const process = await this.#alive();
     const { runtime } = process;
     await process.check();
     const { log } = await runtime.verify();
-    const replay = await replayLog(this.#log, registry);
+    const replay = await replayLog(this.#log, this.#world.registry);
     must(log.ok && replay.ok, 'the log is whole and replays', () => [log, replay]);
-    await checkEnd(this.#ledger, this.#log, { crashes: this.#crashes });
+    this.#world.checkSafety(this.#ledger, this.#crashes);
+    if (this.#isForSafety)
+      this.#marks.push('faults never stop', ...(this.#crashes > CRASHES_MAX + 1 ? ['many crashes'] : []));
+    else await this.#world.checkEnd(this.#ledger, this.#log);
     for (const { id, verdict, turns } of await this.#log.runs({ status: 'ended' })) {
       const result = await (await runtime.run(id)).result();
       must(result.verdict === verdict && result.turns === turns, 'a run tells its result', () => [
@@ -118,6 +130,10 @@ class RuntimeSchedule {
       ]);
     }
     if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  get #mayCrash(): boolean {
+    return this.#isForSafety || this.#crashes < CRASHES_MAX;
   }
 
   #trace(line: string): void {
@@ -135,6 +151,7 @@ class RuntimeSchedule {
     if (this.#options.hasUpgrades && this.#crashes > 0 && this.#random.chance(0.3)) this.#isUpgraded = true;
     const log: GatedLog = new GatedLog(this.#log, () => this.#loadFault());
     this.#process = await RuntimeProcess.boot({
+      world: this.#world,
       random: this.#random,
       ledger: this.#ledger,
       log,
@@ -169,7 +186,7 @@ class RuntimeSchedule {
     const random = this.#random;
     const { jobs, log } = process;
     const runs = process.state === 'open' ? this.#script.ready() : [];
-    const canCrash = this.#isFaulty && this.#crashes < CRASHES_MAX;
+    const canCrash = this.#isFaulty && this.#mayCrash;
     if (canCrash && random.chance(0.02)) return this.#crash('out of the blue');
     if (canCrash && process.state === 'open' && random.chance(0.01)) {
       process.close();
@@ -209,7 +226,7 @@ class RuntimeSchedule {
       pending.reject(new RuntimeError('DISK_FULL', { file: 'memory' }));
       return `commit of ${ids} fails`;
     }
-    const canCrash = this.#isFaulty && this.#crashes < CRASHES_MAX;
+    const canCrash = this.#isFaulty && this.#mayCrash;
     if (canCrash && random.chance(0.02)) return this.#crash(`before the commit of ${ids}`);
     log.pending.shift();
     if (this.#options.isLying && random.chance(0.1)) {
@@ -222,6 +239,7 @@ class RuntimeSchedule {
         const recorded = await this.#log.commit(pending.batch);
         this.#ledger.recorded(recorded);
         checkOpenWork(this.#ledger, await this.#log.openWork());
+        this.#world.checkCommit(this.#ledger);
         if (canCrash && random.chance(0.03)) return this.#crash(`after the commit of ${ids}`);
         if (!isFault) pending.resolve(recorded);
       } catch (error) {
@@ -257,7 +275,7 @@ class RuntimeSchedule {
     const command = this.#script.next(run);
     const times = this.#random.chance(0.1) ? 2 : 1;
     for (let left = times; left > 0; left -= 1) {
-      ask(process, command).then(
+      this.#tell(process, command).then(
         () => this.#answered(process, command, undefined),
         (error: unknown) => this.#answered(process, command, error),
       );
@@ -285,6 +303,7 @@ class RuntimeSchedule {
         'UNKNOWN_RUN',
         'UNKNOWN_ACTOR',
         'RUN_EXISTS',
+        'UNKNOWN_EVENT',
       );
       const isRejected = isRuntimeError(error, 'DISK_FULL', 'LOG_FAULT', 'RUNTIME_CLOSED', 'LOG_READ_FAILED');
       must(isRefused || isRejected, 'an error is one that the host knows', () => message);
@@ -310,25 +329,29 @@ class RuntimeSchedule {
       ? undefined
       : this.#pass(Math.max(0, nextMs - process.clock.now()));
   }
+
+  /** Does what the host wants done, as a host does it. */
+  async #tell({ runtime }: RuntimeProcess, command: Command): Promise<void> {
+    const { incoming, run } = command;
+    switch (incoming.kind) {
+      case 'start': {
+        const { workflow, input } = this.#world.started(command);
+        await runtime.start(workflow, input, { id: run });
+        return;
+      }
+      case 'message': {
+        const { to, type, data, id, expectedVersion } = incoming;
+        const options = { id, ...(expectedVersion !== undefined && { expectedVersion }) };
+        await runtime.send(to, { ...(data.value as object), type }, options);
+        return;
+      }
+      case 'end':
+        await (await runtime.run(run)).cancel({ reason: incoming.reason });
+        return;
+      default:
+        throw new Error(`The host does not ask for "${incoming.kind}".`);
+    }
+  }
 }
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-const ask = async ({ runtime }: RuntimeProcess, { incoming, run }: Command): Promise<void> => {
-  switch (incoming.kind) {
-    case 'start':
-      await runtime.start('loop', incoming.input.value, { id: run });
-      return;
-    case 'message': {
-      const { to, type, data, id, expectedVersion } = incoming;
-      const options = { id, ...(expectedVersion !== undefined && { expectedVersion }) };
-      await runtime.send(to, { ...(data.value as object), type }, options);
-      return;
-    }
-    case 'end':
-      await (await runtime.run(run)).cancel({ reason: incoming.reason });
-      return;
-    default:
-      throw new Error(`The host does not ask for "${incoming.kind}".`);
-  }
-};

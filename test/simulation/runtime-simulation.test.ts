@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Coverage } from './coverage.ts';
+import { LOOPS } from './loops.ts';
 import { type RuntimeScheduleOptions, runRuntimeSchedule } from './runtime-schedule.ts';
+import { createRuntimeLoopWorld } from './runtime-world.ts';
 import { chosenSeed, isDeep, runSeeds } from './seeds.ts';
 
 // What has no id of the host's is named by the runtime: here with numbers, so that a log depends on its seed alone.
@@ -14,10 +16,12 @@ vi.mock('../../src/actors/ids.ts', () => ({
 
 const FILE = 'test/simulation/runtime-simulation.test.ts';
 const SCHEDULES = isDeep ? 20_000 : 500;
+/** Over all shipped loops: see `LOOPS`. */
+const LOOP_SCHEDULES = isDeep ? 50_000 : 1_000;
 const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
 
 const runWith =
-  (options: Pick<RuntimeScheduleOptions, 'hasUpgrades' | 'isLying'>) =>
+  (options: Pick<RuntimeScheduleOptions, 'hasUpgrades' | 'isLying' | 'isForSafety' | 'world'>) =>
   (seed: number, trace?: (line: string) => void) => {
     ids.count = 0;
     return runRuntimeSchedule(seed, {
@@ -64,6 +68,7 @@ describe('a runtime that is let go of at any time', () => {
 
   test('G12: a message between actors is processed exactly once', () => {
     expectSeen(['message ASK', 'message WORKED']);
+    expectSeen(['faults never stop', 'many crashes']);
     expectSeen(['crash', 'close', 'fault', 'commit fails', 'load fails', 'duplicate']);
   });
 
@@ -75,6 +80,56 @@ describe('a runtime that is let go of at any time', () => {
   test('G14: every run ends in a verdict or waits for a person, whatever agents answer', () => {
     expectSeen(['ended verified', 'ended accepted', 'ended exhausted', 'ended cancelled', 'ended failed']);
     expectSeen(['waits for a person']);
+  });
+});
+
+// Method: the same with every shipped loop. Those that touch files by themselves are left out, since time stands still for them only:
+// processes that are killed have them (test/faults/story-kill.test.ts).
+describe('a runtime with a shipped loop that is let go of at any time', () => {
+  const all = new Coverage();
+
+  test.each(LOOPS.filter(({ name }) => name !== 'stories').map((loop) => [loop.name, loop] as const))(
+    'G12, G13, G14: %s keeps every law, and ends or waits for a person once faults stop',
+    async (name, loop) => {
+      const before = process.cpuUsage();
+      const count = Math.ceil((LOOP_SCHEDULES * loop.share) / 100);
+      const run = runWith({ world: createRuntimeLoopWorld(loop) });
+      const seen = new Coverage();
+      await runSeeds({ file: `${FILE} -t "${name} keeps"`, count, run }, (report) => {
+        seen.add(report);
+        all.add(report);
+      });
+      const { user, system } = process.cpuUsage(before);
+      console.log(`${name}: ${count} schedules, ${Math.round((1e6 * count) / (user + system))} a second`);
+      if (chosenSeed === undefined) expect(seen.of('ended verified')).toBeGreaterThan(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  test.skipIf(chosenSeed !== undefined)('the schedules came across all that may happen', () => {
+    const needed = [
+      'crash',
+      'close',
+      'fault',
+      'commit fails',
+      'load fails',
+      'many crashes',
+      'effect repeated',
+      'late lw.call.done',
+      'late lw.call.failed',
+      'message lw.timer.fired',
+      'message question.answer',
+      'ended accepted',
+      'ended exhausted',
+      'ended failed',
+      'ended cancelled',
+      'waits for a person',
+      'fact gate.rejected',
+      'fact feedback.resolved',
+      'fact feedback.escalated',
+      'fact correction.opened',
+    ];
+    expect(needed.filter((each) => all.of(each) < LOOP_SCHEDULES / 1_000)).toEqual([]);
   });
 });
 
@@ -108,5 +163,26 @@ describe.skipIf(chosenSeed !== undefined)('the schedules themselves', () => {
   test('a log that lies is found out', async () => {
     const lying = runSeeds({ file: FILE, count: 20, run: runWith({ isLying: true }) }, () => undefined);
     await expect(lying).rejects.toThrow('what is published is in the log');
+  });
+
+  test('a log that lies is found out with faults that never stop, and with a shipped loop', async () => {
+    const gate = LOOPS.find(({ name }) => name === 'gate');
+    if (!gate) throw new Error('There is no such loop.');
+    for (const run of [
+      runWith({ isLying: true, isForSafety: true }),
+      runWith({ isLying: true, world: createRuntimeLoopWorld(gate) }),
+    ])
+      await expect(runSeeds({ file: FILE, count: 20, run }, () => undefined)).rejects.toThrow(
+        'what is published is in the log',
+      );
+  });
+
+  test('a loop that makes more calls than its bound is found out', async () => {
+    const gate = LOOPS.find(({ name }) => name === 'gate');
+    if (!gate) throw new Error('There is no such loop.');
+    const run = runWith({ world: createRuntimeLoopWorld({ ...gate, callsMax: 3 }) });
+    await expect(runSeeds({ file: FILE, count: 100, run }, () => undefined)).rejects.toThrow(
+      'calls stay within the bound of the loop',
+    );
   });
 });

@@ -7,12 +7,13 @@ import type { Ledger } from './ledger.ts';
 import { PendingTimers } from './pending-timers.ts';
 import { plainWorld } from './plain-world.ts';
 import { Random } from './random.ts';
+import { isForSafety, SAFETY_STEPS } from './seeds.ts';
 import { Shell, type ShellPorts, type Variant } from './shell.ts';
 import { must } from './violation.ts';
 import type { Script, World } from './world.ts';
 
+/** In schedules about liveness, faults stop within so many steps, and then everything must come to an end within so many more. */
 const CRASHES_MAX = 3;
-/** Faults stop within so many steps, and then everything must come to an end within so many more. */
 const FAULTS_STEPS_MAX = 120;
 const QUIET_STEPS_MAX = 3_000;
 
@@ -23,6 +24,8 @@ export interface ScheduleOptions {
   /** Compute each step of each machine anew. */
   readonly isPlain?: boolean;
   readonly trace?: (line: string) => void;
+  /** Never let faults stop: see `isForSafety`. */
+  readonly isForSafety?: boolean;
 }
 
 /** What happened in a schedule that kept all laws. */
@@ -48,6 +51,7 @@ class Schedule {
   readonly #ledger: Ledger;
   readonly #script: Script;
   readonly #marks: string[] = [];
+  readonly #isForSafety: boolean;
   #nowMs = 1_000;
   #steps = 0;
   #crashes = 0;
@@ -58,6 +62,7 @@ class Schedule {
 
   constructor(seed: number, options: ScheduleOptions) {
     const { world = plainWorld, variant = 'sound', isPlain = false, trace } = options;
+    this.#isForSafety = options.isForSafety ?? isForSafety(seed);
     this.#world = world;
     this.#random = new Random(seed);
     const core = isPlain ? world.plainCore : world.core;
@@ -74,8 +79,9 @@ class Schedule {
   }
 
   async run(): Promise<ScheduleReport> {
-    const faultsUntil = this.#random.below(FAULTS_STEPS_MAX);
+    const faultsUntil = this.#isForSafety ? SAFETY_STEPS : this.#random.below(FAULTS_STEPS_MAX);
     for (;;) {
+      if (this.#isForSafety && this.#steps === SAFETY_STEPS) break;
       this.#steps += 1;
       const isFaulty = this.#steps <= faultsUntil;
       must(this.#steps <= faultsUntil + QUIET_STEPS_MAX, 'all comes to an end once faults stop');
@@ -85,9 +91,16 @@ class Schedule {
       if (done === undefined) break;
       this.#trace?.(`${this.#steps} at ${this.#nowMs}: ${done}`);
     }
-    await checkMemory(this.#ledger, this.#shell.cache, this.#log);
-    await this.#world.checkEnd(this.#ledger, this.#log, this.#crashes);
+    await this.#checkEnd();
     return { steps: this.#steps, marks: this.#marks, ledger: this.#ledger, log: this.#log };
+  }
+
+  async #checkEnd(): Promise<void> {
+    if (this.#shell.isBetweenCommits) await checkMemory(this.#ledger, this.#shell.cache, this.#log);
+    this.#world.checkSafety(this.#ledger, this.#crashes);
+    if (this.#isForSafety)
+      this.#marks.push('faults never stop', ...(this.#crashes > CRASHES_MAX ? ['many crashes'] : []));
+    else await this.#world.checkEnd(this.#ledger, this.#log);
   }
 
   readonly #newId = (): string => {
@@ -144,7 +157,7 @@ class Schedule {
   }
 
   #mayCrash(): boolean {
-    return this.#crashes < CRASHES_MAX && this.#random.chance(0.03);
+    return (this.#isForSafety || this.#crashes < CRASHES_MAX) && this.#random.chance(0.03);
   }
 
   /** Everything in memory is gone; a new process takes up what the log has. */

@@ -5,6 +5,12 @@ export const chosenSeed = LOOPWRIGHT_SEED === undefined ? undefined : Number(LOO
 
 export const isDeep = LOOPWRIGHT_DEEP === '1';
 
+/** In a schedule about safety, faults never stop: it is left in the middle after so many steps. */
+export const SAFETY_STEPS = 500;
+
+/** One schedule in five is about safety alone. In all others faults stop at some time, and then everything must come to an end. */
+export const isForSafety = (seed: number): boolean => seed % 5 === 0;
+
 type RunSeed<Report> = (seed: number, trace?: (line: string) => void) => Promise<Report>;
 
 const TRACE_LINES_MAX = 60;

@@ -12,7 +12,8 @@ const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
 // next: a stimulus is taken, a turn committed, published or acted upon, an agent acts, answers, answers late, twice or never,
 // a timer fires, the host asks for something or repeats itself, a commit fails, the process is gone and a new one recovers.
 // An observer who sees only what the log accepted and what reached the world outside holds each step against the laws in
-// ledger.ts, and the whole against those in invariants.ts. Faults stop at some step; then all must come to an end.
+// ledger.ts, and the whole against those in invariants.ts. In four schedules of five faults stop at some step, and then all must come
+// to an end; in the fifth they never do, and it is left in the middle after 500 steps.
 describe.sequential('a kernel that crashes between any two steps', () => {
   const seen = new Coverage();
   let failure: unknown;
@@ -60,6 +61,8 @@ describe.sequential('a kernel that crashes between any two steps', () => {
       'loaded from a snapshot',
       'loaded from its stream',
       'not there',
+      'faults never stop',
+      'many crashes',
     ]);
   });
 
@@ -131,4 +134,21 @@ describe.skipIf(chosenSeed !== undefined)('the schedules themselves', () => {
       runSchedule(seed, { variant, ...(trace && { trace }) });
     await expect(runSeeds({ file: FILE, count: 2_000, run }, () => undefined)).rejects.toThrow(law);
   });
+
+  // Those that only let something hang are no breach of safety: that is what the other schedules are for.
+  test.each<[Variant, RegExp | undefined]>([
+    ['acts before the commit', /a call is in the log before it acts|a timer never fires early/],
+    ['ignores generations', /an answer is its own call’s/],
+    ['keeps its head', /memory equals the log|expected|does not hold/],
+    ['forgets open calls', undefined],
+    ['loses answers', undefined],
+  ])(
+    'a shell that %s is found out by schedules without an end to faults, if it is unsafe',
+    async (variant, law) => {
+      const run = (seed: number, trace?: (line: string) => void) =>
+        runSchedule(seed, { variant, isForSafety: true, ...(trace && { trace }) });
+      const found = runSeeds({ file: FILE, count: 300, run }, () => undefined);
+      await (law ? expect(found).rejects.toThrow(law) : expect(found).resolves.toBeUndefined());
+    },
+  );
 });

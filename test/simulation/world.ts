@@ -68,6 +68,8 @@ export interface World {
   readonly outcomeOf: (call: OpenCall, fate: Fate, random: Random) => Outcome;
   /** What must hold after each commit, besides the laws of all worlds. */
   readonly checkCommit: (ledger: Ledger) => void;
+  /** What must hold whenever a schedule is left. */
+  readonly checkSafety: (ledger: Ledger, crashes: number) => void;
   /** What must hold when all is quiet. */
-  readonly checkEnd: (ledger: Ledger, log: EventLog, crashes: number) => Promise<void>;
+  readonly checkEnd: (ledger: Ledger, log: EventLog) => Promise<void>;
 }

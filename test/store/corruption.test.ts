@@ -37,7 +37,7 @@ interface Findings {
 
 /** Opens these bytes as a log and asks it everything. */
 async function examine({ file, names }: Sample, bytes: Uint8Array): Promise<Findings> {
-  for (const beside of ['-wal', '-shm']) rmSync(`${file}${beside}`, { force: true });
+  for (const beside of ['-wal', '-shm', '.head']) rmSync(`${file}${beside}`, { force: true });
   writeFileSync(file, bytes);
   let log: EventLog;
   try {
@@ -228,7 +228,7 @@ describe('G7: damage is detected, never served', () => {
       const damaged = Buffer.from(wal);
       const offset = 32 + random.below(wal.length - 32);
       damaged.writeUInt8(damaged.readUInt8(offset) ^ 0x20, offset);
-      for (const beside of ['-wal', '-shm']) rmSync(`${copy}${beside}`, { force: true });
+      for (const beside of ['-wal', '-shm', '.head']) rmSync(`${copy}${beside}`, { force: true });
       writeFileSync(copy, Buffer.alloc(0));
       writeFileSync(`${copy}-wal`, damaged);
       const opened = await openSqliteLog({ file: copy });

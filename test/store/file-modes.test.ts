@@ -32,9 +32,16 @@ describe('S5: nobody else can read a log', () => {
     await log.backup(join(directory, 'copy.db'));
     expect(modesIn(directory)).toEqual(
       Object.fromEntries(
-        ['copy.db', 'log.db', 'log.db-shm', 'log.db-wal', 'log.db.inbox', 'log.db.lock', 'log.db.owner'].map(
-          (name) => [name, '600'],
-        ),
+        [
+          'copy.db',
+          'log.db',
+          'log.db-shm',
+          'log.db-wal',
+          'log.db.head',
+          'log.db.inbox',
+          'log.db.lock',
+          'log.db.owner',
+        ].map((name) => [name, '600']),
       ),
     );
     expect(modeOf(directory)).toBe('700');

@@ -31,7 +31,7 @@ const createWal = async (): Promise<{ wal: Buffer; heads: readonly Head[] }> => 
 
 /** Opens what is left of a log of which there is only this WAL. */
 const openWal = async (file: string, wal: Buffer): Promise<EventLog> => {
-  for (const beside of ['-wal', '-shm']) rmSync(`${file}${beside}`, { force: true });
+  for (const beside of ['-wal', '-shm', '.head']) rmSync(`${file}${beside}`, { force: true });
   writeFileSync(file, Buffer.alloc(0));
   writeFileSync(`${file}-wal`, wal);
   return openSqliteLog({ file });

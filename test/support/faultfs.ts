@@ -8,7 +8,7 @@ const CACHE = join(ROOT, 'node_modules/.cache/loopwright-faults');
 
 /** In the order of the enumerations in faultfs.c. */
 const OPERATIONS = ['nothing', 'write', 'sync', 'truncate', 'read'] as const;
-const ACTIONS = ['none', 'fail', 'kill', 'freeze'] as const;
+const ACTIONS = ['none', 'fail', 'kill', 'freeze', 'flip', 'short'] as const;
 const NUMBERS_OF_PLAN = 9;
 
 export const ENOSPC = 28;
@@ -69,9 +69,17 @@ export function sharedPlan(file: string): SharedPlan {
   };
 }
 
-/** What to start a process with, so that the plan holds for its files with this in their paths (`$` is the end of one). */
-export function faultEnvironment(plan: string, match: string): Record<string, string> {
-  return { LD_PRELOAD: compiled('faultfs'), FAULTFS_PLAN: plan, FAULTFS_MATCH: match };
+/**
+ * What to start a process with, so that the plan holds for its files with this in their paths (`$` is the end of one), except for
+ * those with that.
+ */
+export function faultEnvironment(plan: string, match: string, except = ''): Record<string, string> {
+  return {
+    LD_PRELOAD: compiled('faultfs'),
+    FAULTFS_PLAN: plan,
+    FAULTFS_MATCH: match,
+    FAULTFS_EXCEPT: except,
+  };
 }
 
 /** What to start a process with, so that all it does to its files with this in their paths is written down: see `readRecord`. */
@@ -79,8 +87,16 @@ export function recordEnvironment(record: string, match: string): Record<string,
   return { LD_PRELOAD: compiled('recordfs'), RECORDFS_LOG: record, RECORDFS_MATCH: match };
 }
 
+/**
+ * What to start a process with, so that its wall clock can be set while it runs, by a number of milliseconds in this file, or its
+ * clocks go as many times faster as a second number says: see clockshift.c.
+ */
+export function clockEnvironment(file: string): Record<string, string> {
+  return { LD_PRELOAD: compiled('clockshift'), CLOCKSHIFT_FILE: file };
+}
+
 /** The compiled library. @throws if it cannot be compiled: what it proves must not look proven. */
-function compiled(name: 'faultfs' | 'recordfs'): string {
+function compiled(name: 'faultfs' | 'recordfs' | 'clockshift'): string {
   const source = join(ROOT, `test/faults/${name}.c`);
   const library = join(CACHE, `${name}-${Math.floor(statSync(source).mtimeMs)}.so`);
   if (existsSync(library)) return library;

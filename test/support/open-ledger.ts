@@ -9,7 +9,16 @@ const fetchAtOnce: Fetch = ({ input }) => fetched(input.name);
 
 type LedgerOptions = Pick<
   RuntimeOptions<Workflow, unknown>,
-  'durability' | 'exclusive' | 'reserveBytes' | 'log' | 'onWarning' | 'clock' | 'limits' | 'idle'
+  | 'durability'
+  | 'exclusive'
+  | 'reserveBytes'
+  | 'restored'
+  | 'projections'
+  | 'log'
+  | 'onWarning'
+  | 'clock'
+  | 'limits'
+  | 'idle'
 > & {
   /** What the agent of errands does; it answers at once unless given. */
   readonly fetch?: Fetch;

@@ -1,6 +1,7 @@
 /**
  * Runs a plan whose agents send each other feedback on a log, or takes up the one that is there, and writes how it ended to
- * standard output. With --kill-at it kills itself once so many events were published.
+ * standard output. With --kill-at it kills itself once so many events were published, with --kill-at-effect once agents have acted so
+ * often.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -11,11 +12,17 @@ import {
   planRun,
   type StepInput,
 } from 'loopwright';
+import { noted } from '../support/effects.ts';
 
 const { values } = parseArgs({
-  options: { file: { type: 'string', default: '' }, 'kill-at': { type: 'string', default: '0' } },
+  options: {
+    file: { type: 'string', default: '' },
+    'kill-at': { type: 'string', default: '0' },
+    'kill-at-effect': { type: 'string', default: '0' },
+  },
 });
 const killAt = Number(values['kill-at']);
+const effects = { file: values.file, killAt: Number(values['kill-at-effect']) };
 
 type Request = AgentRequest<StepInput>;
 
@@ -50,19 +57,22 @@ const architect = side('left');
 const runtime = await createRuntime({
   file: values.file,
   workflows: [plan],
-  agents: {
-    pm: ({ input, feedback: heard }: Request) =>
-      isFeedbackRequest(input) ? { option: 'revise_requirement' } : { version: heard.length + 1 },
-    architect: (request: Request) =>
-      !isFeedbackRequest(request.input) && request.feedback.length === 0
-        ? answer(null, { feedback: [{ ...feedback, type: 'technical_infeasibility' }] })
-        : architect(request),
-    ux: side('right'),
-    developer: ({ input }: Request) =>
-      (input.decisions?.length ?? 0) < 2
-        ? answer(null, { feedback: [{ ...feedback, type: 'constraint_violation' }] })
-        : { built: input.decisions?.map(({ decision }) => decision) },
-  },
+  agents: noted(
+    {
+      pm: ({ input, feedback: heard }: Request) =>
+        isFeedbackRequest(input) ? { option: 'revise_requirement' } : { version: heard.length + 1 },
+      architect: (request: Request) =>
+        !isFeedbackRequest(request.input) && request.feedback.length === 0
+          ? answer(null, { feedback: [{ ...feedback, type: 'technical_infeasibility' }] })
+          : architect(request),
+      ux: side('right'),
+      developer: ({ input }: Request) =>
+        (input.decisions?.length ?? 0) < 2
+          ? answer(null, { feedback: [{ ...feedback, type: 'constraint_violation' }] })
+          : { built: input.decisions?.map(({ decision }) => decision) },
+    },
+    effects,
+  ),
 });
 let events = 0;
 runtime.events$.subscribe(() => {

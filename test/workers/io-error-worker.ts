@@ -11,6 +11,7 @@ import { sharedPlan } from '../support/faultfs.ts';
 import { Gate } from '../support/gate.ts';
 import { entry } from '../support/ledger.ts';
 import { type LedgerRuntime, ledgerRun, openLedger } from '../support/open-ledger.ts';
+import { silentFaults } from '../support/silent-faults.ts';
 import { checkLedger } from '../support/verify-ledger.ts';
 
 /** What happened when the call of that number failed. */
@@ -26,7 +27,10 @@ const { values } = parseArgs({
   options: {
     directory: { type: 'string', default: '' },
     plan: { type: 'string', default: '' },
-    /** What fails: writes while entries are sent, calls while a new log is opened, or a sync from the opening on. */
+    /**
+     * What fails: writes while entries are sent, calls while a new log is opened, a sync from the opening on, or reads. Or a bit of a
+     * write is another, or half of it is missing, and nothing fails.
+     */
     scenario: { type: 'string', default: 'write' },
     operation: { type: 'string', default: 'write' },
     error: { type: 'string', default: '5' },
@@ -255,11 +259,16 @@ async function* checkpointScenario(points: readonly number[]): AsyncGenerator<Po
   }
 }
 
+const silent = { directory: values.directory, plan, outcomeOf };
+
 const SCENARIOS: Readonly<Record<string, typeof writeScenario>> = {
   write: writeScenario,
   open: openScenario,
   sync: syncScenario,
   checkpoint: checkpointScenario,
+  read: (points) => silentFaults(silent, { operation: 'read', action: 'fail', error }, points),
+  flip: (points) => silentFaults(silent, { operation: 'write', action: 'flip' }, points),
+  short: (points) => silentFaults(silent, { operation: 'write', action: 'short' }, points),
 };
 const scenario = SCENARIOS[values.scenario];
 if (!scenario) throw new Error(`There is no scenario "${values.scenario}".`);

@@ -4,6 +4,7 @@
  */
 import { createRuntime } from 'loopwright';
 import { alarm, callOnce, decision, diary, dice, tally } from '../support/machines.ts';
+import { withoutWorld } from '../support/without-world.ts';
 
 const runtime = await createRuntime({
   file: process.argv[2] ?? '',
@@ -12,20 +13,8 @@ const runtime = await createRuntime({
   idle: true,
 });
 
-const refuse = (what: string) => () => {
-  throw new Error(`A replay asked for ${what}.`);
-};
-const RealDate = Date;
 const place = { zone: Intl.DateTimeFormat().resolvedOptions().timeZone };
-Date.now = refuse('the time');
-globalThis.Date = new Proxy(RealDate, {
-  construct: (target, given: readonly number[]) =>
-    given.length === 0 ? refuse('the time')() : new target(given[0] ?? 0),
-});
-Math.random = refuse('a random number');
-globalThis.crypto.randomUUID = refuse('an id');
-globalThis.crypto.getRandomValues = refuse('random values');
-performance.now = refuse('the time');
+withoutWorld();
 
 const { log, replay } = await runtime.verify();
 console.log(JSON.stringify({ place, log: log.ok, replay }));

@@ -1,6 +1,6 @@
 /**
  * Runs a tight loop with scripted agents on a log, or takes up the one that is there, and writes how it ended to standard
- * output. With --kill-at it kills itself once so many events were published.
+ * output. With --kill-at it kills itself once so many events were published, with --kill-at-effect once agents have acted so often.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -10,11 +10,17 @@ import {
   type DeveloperInput,
   tightLoop,
 } from 'loopwright';
+import { noted } from '../support/effects.ts';
 
 const { values } = parseArgs({
-  options: { file: { type: 'string', default: '' }, 'kill-at': { type: 'string', default: '0' } },
+  options: {
+    file: { type: 'string', default: '' },
+    'kill-at': { type: 'string', default: '0' },
+    'kill-at-effect': { type: 'string', default: '0' },
+  },
 });
 const killAt = Number(values['kill-at']);
+const effects = { file: values.file, killAt: Number(values['kill-at-effect']) };
 
 type Request = AgentRequest<DeveloperInput & CheckerInput>;
 
@@ -32,11 +38,14 @@ const runtime = await createRuntime({
   workflows: [
     tightLoop({ onLimit: 'stop', roles: { reviewer: { backoffMs: 1 }, tester: { backoffMs: 1 } } }),
   ],
-  agents: {
-    developer: ({ input }: Request) => ({ summary: `change ${input.pass}` }),
-    reviewer: check(2, 'no header row'),
-    tester: check(3, 'quoting fails'),
-  },
+  agents: noted(
+    {
+      developer: ({ input }: Request) => ({ summary: `change ${input.pass}` }),
+      reviewer: check(2, 'no header row'),
+      tester: check(3, 'quoting fails'),
+    },
+    effects,
+  ),
 });
 let events = 0;
 runtime.events$.subscribe(() => {

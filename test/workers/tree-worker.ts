@@ -1,6 +1,6 @@
 /**
  * Runs a tree with scripted agents on a log, or takes up the one that is there, and writes how it ended to standard output. With
- * --kill-at it kills itself once so many events were published.
+ * --kill-at it kills itself once so many events were published, with --kill-at-effect once agents have acted so often.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -11,11 +11,17 @@ import {
   treeFeedbackLog,
   treeRun,
 } from 'loopwright';
+import { noted } from '../support/effects.ts';
 
 const { values } = parseArgs({
-  options: { file: { type: 'string', default: '' }, 'kill-at': { type: 'string', default: '0' } },
+  options: {
+    file: { type: 'string', default: '' },
+    'kill-at': { type: 'string', default: '0' },
+    'kill-at-effect': { type: 'string', default: '0' },
+  },
 });
 const killAt = Number(values['kill-at']);
+const effects = { file: values.file, killAt: Number(values['kill-at-effect']) };
 
 type Request = AgentRequest<NodeInput>;
 
@@ -73,7 +79,7 @@ const runtime = await createRuntime({
       roles: { builder: { backoffMs: 1 } },
     }),
   ],
-  agents,
+  agents: noted(agents, effects),
 });
 let events = 0;
 runtime.events$.subscribe(() => {

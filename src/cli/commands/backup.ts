@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { openLog } from '../../index.ts';
 import type { AddCommand } from '../command-table.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -25,6 +26,8 @@ export const addBackup: AddCommand = (command, { terminal, action }) =>
           const draft = draftOf(path);
           await log.backup(draft);
           takePlace(draft, file, place);
+          // What was kept of another log under this name says nothing of the copy.
+          rmSync(`${path}.head`, { force: true });
           const { position, turn } = await log.head();
           if (terminal.isJson) terminal.json({ file: path, position, turn });
           else terminal.say(`Copied to ${file}.`);

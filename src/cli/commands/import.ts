@@ -78,7 +78,8 @@ const importOwn = async (
   const isNew = !existsSync(file);
   const head = await importLog(lines(), file, { source: given }).catch((error: unknown) => {
     // Nothing was imported: nor is there a log then, if there was none.
-    if (isNew) for (const side of ['', '-wal', '-shm', '.lock']) rmSync(`${file}${side}`, { force: true });
+    if (isNew)
+      for (const side of ['', '-wal', '-shm', '.lock', '.head']) rmSync(`${file}${side}`, { force: true });
     throw error;
   });
   if (terminal.isJson) terminal.json({ format: 'log', file, head });

@@ -18,9 +18,11 @@ import type {
   StoredTurn,
   StoredView,
   TurnQuery,
+  VerifyOptions,
   VerifyReport,
   ViewKey,
 } from '../event-log.ts';
+import { againstHead } from '../kept-head.ts';
 import { queryLimit } from '../query-limit.ts';
 import { recordTurn } from '../record-turn.ts';
 import { MemoryChain } from './memory-chain.ts';
@@ -181,9 +183,10 @@ class MemoryLog implements EventLog {
     return this.#chain.head();
   }
 
-  async verify(): Promise<VerifyReport> {
+  async verify({ head }: VerifyOptions = {}): Promise<VerifyReport> {
     this.#mustBeOpen('verify');
-    return { ok: true, events: this.#events.length, head: this.#chain.head(), problem: undefined };
+    const report = { ok: true, events: this.#events.length, head: this.#chain.head(), problem: undefined };
+    return againstHead(this, report, head);
   }
 
   async backup(_file: string): Promise<void> {

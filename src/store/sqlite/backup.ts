@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type Database from 'better-sqlite3';
 import { RuntimeError } from '../../errors.ts';
 import { explainFault } from './faults.ts';
+import { dropHeadFile } from './head-file.ts';
 import { createPrivateFile, realFile, syncDirectory } from './private-files.ts';
 
 /** More pages than a database can have: the copy is made in one step. */
@@ -24,6 +25,8 @@ export async function backupTo(db: Database.Database, file: string): Promise<voi
     rmSync(draft, { force: true });
     createPrivateFile(draft, file);
     await db.backup(draft, { progress: () => (db.readonly ? ALL_PAGES : PAGES_AT_ONCE) });
+    // What was kept of a log that had this name before says nothing of this one.
+    dropHeadFile(path);
     renameSync(draft, path);
     syncDirectory(dirname(path));
   } catch (error) {

@@ -4,6 +4,7 @@ import type { RunRecord, Turn } from '../../events/turn.ts';
 import type { Head, OpenWork } from '../event-log.ts';
 import { Appender } from './appender.ts';
 import { explainFault } from './faults.ts';
+import { forgetLostLog, HeadFile } from './head-file.ts';
 import { openForWriting, refuseForeignFile } from './open-database.ts';
 import { realFile } from './private-files.ts';
 import { createValueWriter } from './stored-values.ts';
@@ -32,11 +33,17 @@ export async function importInto(
   const path = realFile(file);
   refuseForeignFile(path, file);
   const lock = await takeWriterLock(path, file);
+  const heads = new HeadFile({ path, file, isKept: true, isRestored: false });
   try {
+    forgetLostLog(path);
     const db = openForWriting({ path, file, durability: 'full', exclusive: false });
     try {
-      return await fillInOneTransaction(db, file, fill);
+      heads.begin(new TurnReader(db, file));
+      const head = await fillInOneTransaction(db, file, fill);
+      heads.keep(head);
+      return head;
     } finally {
+      await heads.close();
       db.close();
     }
   } finally {

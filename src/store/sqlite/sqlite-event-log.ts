@@ -22,6 +22,7 @@ import type {
   VerifyReport,
   ViewKey,
 } from '../event-log.ts';
+import { againstHead } from '../kept-head.ts';
 import { queryLimit } from '../query-limit.ts';
 import { Appender } from './appender.ts';
 import { backupTo } from './backup.ts';
@@ -29,6 +30,7 @@ import { checkTail } from './chain-walk.ts';
 import { EventReader } from './event-query.ts';
 import { EventScanner } from './event-scan.ts';
 import { explainFault } from './faults.ts';
+import { type HeadFile, readHeadFile } from './head-file.ts';
 import { createRunReader, type RunReader } from './run-table.ts';
 import { createValueReader, createValueWriter } from './stored-values.ts';
 import { StreamReader } from './stream-reader.ts';
@@ -43,6 +45,8 @@ import type { WriterLock } from './writer-lock.ts';
 export interface WriterParts {
   readonly lock: WriterLock;
   readonly transactions: Transactions;
+  /** Told of every commit. A connection that was prepared by hand may do without. */
+  readonly heads?: HeadFile;
 }
 
 /**
@@ -82,6 +86,7 @@ class SqliteLog implements EventLog {
     this.file = file;
     this.#turns = new TurnReader(db, file);
     if (writer) checkTail(db, this.#turns, file);
+    writer?.heads?.begin(this.#turns);
     this.#events = new EventReader(db, file);
     this.#scanner = new EventScanner(db, file);
     this.#values = createValueReader(db, file);
@@ -93,7 +98,7 @@ class SqliteLog implements EventLog {
   }
 
   async commit(batch: Batch): Promise<readonly RecordedTurn[]> {
-    const { appender, transactions } = this.#mustWrite('commit');
+    const { appender, transactions, heads } = this.#mustWrite('commit');
     if (batch.turns.length === 0 && batch.snapshots.length === 0) return [];
     const head = this.#head ?? this.#turns.head();
     try {
@@ -104,6 +109,7 @@ class SqliteLog implements EventLog {
         }),
       );
       this.#head = appended.head;
+      if (batch.turns.length > 0) heads?.keep(appended.head);
       return appended.turns;
     } catch (error) {
       appender.forget();
@@ -225,16 +231,18 @@ class SqliteLog implements EventLog {
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     this.#mustBeOpen('verify');
-    return verifyLog({
+    const report = await verifyLog({
       ...options,
       db: this.#db,
       file: this.file,
+      kept: readHeadFile(this.#db.name),
       turns: this.#turns,
       runs: this.#runs,
       values: this.#values,
       readWork: this.#readWork,
       mustBeOpen: () => this.#mustBeOpen('verify'),
     });
+    return againstHead(this, report, options.head);
   }
 
   async backup(file: string): Promise<void> {
@@ -251,7 +259,7 @@ class SqliteLog implements EventLog {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.allSettled([...this.#backups, this.#scanner.end()]);
+    await Promise.allSettled([...this.#backups, this.#scanner.end(), this.#writer?.heads?.close()]);
     this.#flushViews();
     try {
       this.#db.close();

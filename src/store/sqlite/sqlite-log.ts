@@ -3,6 +3,7 @@ import { RuntimeError } from '../../errors.ts';
 import type { EventLog } from '../event-log.ts';
 import { DiskBrake } from './disk-brake.ts';
 import { isBusy } from './faults.ts';
+import { forgetLostLog, HeadFile } from './head-file.ts';
 import { type Durability, openForReading, openForWriting, refuseForeignFile } from './open-database.ts';
 import { realFile } from './private-files.ts';
 import { createSqliteLog } from './sqlite-event-log.ts';
@@ -22,6 +23,8 @@ export interface SqliteLogOptions {
   readonly reserveBytes?: number | undefined;
   /** How much room the disk has; asks the file system unless given. */
   readonly freeBytes?: (() => number) | undefined;
+  /** It was put in place of another on purpose, from a backup say: it may be shorter than what was written here last. */
+  readonly restored?: boolean | undefined;
   /** `write` (default) makes this process the one writer; `read` takes no lock and refuses to write. */
   readonly mode?: 'write' | 'read' | undefined;
 }
@@ -29,7 +32,8 @@ export interface SqliteLogOptions {
 /**
  * Opens a log, or creates it; a log that is opened for reading must be there.
  *
- * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, LOG_NOT_FOUND, NEWER_SCHEMA, LOG_CORRUPT, SQLITE_TOO_OLD, LOG_WRITE_FAILED
+ * @throws {RuntimeError} LOG_LOCKED, NOT_A_LOG, LOG_NOT_FOUND, NEWER_SCHEMA, LOG_CORRUPT, LOG_NOT_AS_LEFT, SQLITE_TOO_OLD,
+ *   LOG_WRITE_FAILED
  */
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
   const { file, durability = 'full', exclusive = false, mode = 'write' } = options;
@@ -47,6 +51,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   if (!exclusive) refuseForeignFile(path, file);
   const lock = await takeWriterLock(path, file);
   try {
+    forgetLostLog(path);
     const db = openForWriting({ path, file, durability, exclusive });
     const brake = new DiskBrake({
       file: path,
@@ -55,6 +60,12 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     });
     return createSqliteLog(db, file, {
       lock,
+      heads: new HeadFile({
+        path,
+        file,
+        isKept: durability === 'full',
+        isRestored: options.restored ?? false,
+      }),
       transactions: new Transactions({ db, file, durability, brake }),
     });
   } catch (error) {

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import { isRuntimeError } from '../../errors.ts';
+import { isRuntimeError, RuntimeError } from '../../errors.ts';
 import type { Address } from '../../events/event.ts';
 import type { Head, OpenWork, StoredView, VerifyOptions, VerifyReport, ViewKey } from '../event-log.ts';
 import { BEGINNING, extraRow, type Problem, walkChain } from './chain-walk.ts';
 import { explainFault } from './faults.ts';
+import { type FiledHead, headProblem } from './head-file.ts';
 import type { RunReader } from './run-table.ts';
 import type { createValueReader } from './stored-values.ts';
 import type { TurnReader } from './turn-reader.ts';
@@ -12,6 +13,8 @@ import type { TurnReader } from './turn-reader.ts';
 export interface VerifyParts extends VerifyOptions {
   readonly db: Database.Database;
   readonly file: string;
+  /** What was kept of the log beside it, read before anything of the log: a commit in between does no harm then. */
+  readonly kept: FiledHead | undefined;
   readonly turns: TurnReader;
   readonly runs: RunReader;
   readonly values: ReturnType<typeof createValueReader>;
@@ -27,7 +30,8 @@ export interface VerifyParts extends VerifyOptions {
 export async function verifyLog(parts: VerifyParts): Promise<VerifyReport> {
   const head = readHead(parts);
   if ('what' in head) return { ok: false, events: 0, head: BEGINNING, problem: head };
-  const problem = (await chainProblem(parts, head)) ?? (await derivedProblem(parts, head));
+  const problem =
+    (await chainProblem(parts, head)) ?? tailProblem(parts) ?? (await derivedProblem(parts, head));
   return { ok: problem === undefined, events: head.position, head, problem };
 }
 
@@ -84,10 +88,16 @@ async function chainProblem(
   }
 }
 
+/** A log that lost its tail is whole by itself. */
+function tailProblem({ turns, kept }: VerifyParts): Problem | undefined {
+  return kept && headProblem(turns, kept);
+}
+
 async function derivedProblem(parts: VerifyParts, head: Head): Promise<Problem | undefined> {
   const { db, file, runs, readWork, values, mustBeOpen } = parts;
   try {
     const found = String(db.pragma('integrity_check(1)', { simple: true }));
+    if (isUnread(found)) throw new RuntimeError('LOG_READ_FAILED', { file, problem: found });
     if (found !== 'ok') return { position: 0, what: found };
     const { calls, timers } = readWork();
     const end = parts.turns.head().position;
@@ -109,6 +119,14 @@ async function derivedProblem(parts: VerifyParts, head: Head): Promise<Problem |
   } catch (error) {
     return asProblem(explainFault(error, { file, doing: 'reading' }));
   }
+}
+
+const IO_ERROR = 10;
+
+/** Whether SQLite could not look at a page: its code is that of an error of the system, with the kind of error above it. */
+function isUnread(found: string): boolean {
+  const [, code] = /error code=(\d+)/.exec(found) ?? [];
+  return code !== undefined && (Number(code) & 0xff) === IO_ERROR;
 }
 
 function checkSnapshots(db: Database.Database, read: (actor: Address, id: number) => unknown): void {
