@@ -82,7 +82,7 @@ export const nodesOf = (parents: readonly number[]): readonly GivenNode[] => [
   ...parents.map((parent, index) => ({ id: `n${index + 1}`, parent: `n${parent}` })),
 ];
 
-/** Each node may make something, ask the one above it for a fix, or fail. */
+/** Each node may make something, ask any node above it for a fix, or fail. */
 const treeLoop = (parents: readonly number[]): ShippedLoop => ({
   name: `tree ${formOf(parents, 0)}`,
   workflow: treeRun('tree', { nodes: nodesOf(parents) }) as Workflow,
@@ -113,10 +113,7 @@ const nestedRun = (): ShippedLoop => {
   };
 };
 
-/** Of those with 5 nodes, the one without nodes side by side. */
-const CHAIN = [0, 1, 2, 3];
-
-/** Every loop of the package, trees with up to so many nodes, and a chain of 5. */
+/** Every loop of the package, and trees with up to so many nodes. */
 export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
   { name: 'tight', workflow: tightLoop() as Workflow, input: 'a task' },
   { name: 'repeat', workflow: repeatLoop('repeat', { agent: 'developer' }) as Workflow, input: 'a task' },
@@ -133,6 +130,5 @@ export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
     options: { statesMax: 1_000_000 },
   },
   ...Array.from({ length: nodesMax }, (_, index) => treesOf(index + 1).map(treeLoop)).flat(),
-  ...(nodesMax < 5 ? [treeLoop(CHAIN)] : []),
   nestedRun(),
 ];

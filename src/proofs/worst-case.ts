@@ -1,8 +1,7 @@
 import type { Registry } from '../actors/registry.ts';
-import { isJsonObject, type Json } from '../events/json.ts';
+import type { Json } from '../events/json.ts';
 import { boardMachine } from '../machines/board-machine.ts';
 import type { StoriesInput } from '../machines/board-state.ts';
-import { ancestorsOf } from '../machines/coordinator-checks.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
 import { phaseMachine } from '../machines/phase-machine.ts';
 import type { PhaseRunInput } from '../machines/phase-state.ts';
@@ -12,7 +11,6 @@ import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { LOOK_AGENT, WRITE_AGENT } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
-import { shapeOf } from '../machines/tree-plan.ts';
 import type { TreeRunInput } from '../machines/tree-state.ts';
 import { ASSUMED, isCoarse, outcomesOfPhases, withExploredShapes } from './explore-phases.ts';
 import { explore } from './explorer.ts';
@@ -20,6 +18,7 @@ import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
+import { assumedInTree, outcomesInTree } from './tree-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -105,10 +104,18 @@ export const worstCase = async (
   const proof = await proofOf(registry, given);
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   const caveat = proof.result === 'proved' && hasFiles(registry, given) ? FILES_CAVEAT : '';
-  const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
-  const phases = given.outcomes ? undefined : phasesOf(registry, given);
-  const assumed = mayTalk ? WITHOUT_FEEDBACK : phases && isCoarse(phases) ? ASSUMED : '';
+  // Whoever says what agents may do knows what that leaves out.
+  const assumed = given.outcomes ? '' : assumedOf(registry, given);
   return { ...proof, text: `${inWords(proof, cap)}${caveat}${assumed}` };
+};
+
+/** What was not tried. */
+const assumedOf = (registry: Registry, given: Pick<Exploration, 'workflow' | 'input'>): string => {
+  if (registry.newest(given.workflow)?.workflow.machine === runMachine) return WITHOUT_FEEDBACK;
+  const tree = treeOf(registry, given);
+  if (tree) return assumedInTree(tree);
+  const phases = phasesOf(registry, given);
+  return phases && isCoarse(phases) ? ASSUMED : '';
 };
 
 /** What is in files is not known before a run reads them. */
@@ -155,8 +162,8 @@ const outcomesOf = (
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
   if (registered?.machine === boardMachine && registered.options.prepare)
     return storyOutcomes(registered.options.prepare(input) as StoriesInput); // A board prepares nothing else.
-  if (registered?.machine === treeMachine && registered.options.prepare)
-    return outcomesInTree(registered.options.prepare(input) as TreeRunInput); // A tree run prepares nothing else.
+  const tree = treeOf(registry, { workflow, input });
+  if (tree) return outcomesInTree(tree);
   const phases = phasesOf(registry, { workflow, input });
   if (phases) return outcomesOfPhases(phases, WORKER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
@@ -183,35 +190,6 @@ const storyOutcomes =
     return reviewers.includes(agent) ? [...REVIEWS, FAILS] : [{ name: 'works', output: 'work' }, FAILS];
   };
 
-/** What a planner may plan is beyond all counting: then whoever wants to know says what it may do. */
-const outcomesInTree = ({ nodes }: TreeRunInput): Exploration['outcomes'] => {
-  if (nodes.some(({ plans }) => plans)) return () => [];
-  const tree = shapeOf(nodes);
-  const above = (id: string) => ancestorsOf(tree, id).find((each) => tree[each]?.works === true);
-  const reports: AgentOutcome = {
-    name: 'asks the node above for a fix',
-    output: { passed: false },
-    feedback: ({ input }) => {
-      const { node = '' } = (isJsonObject(input) ? input : {}) as { readonly node?: string };
-      return [
-        {
-          from_node: node,
-          to_node: above(node) ?? '',
-          feedback_type: 'FIX_REQUEST',
-          message: 'not good',
-          suggested_fix: 'mend it',
-          priority: 'high',
-        },
-      ];
-    },
-  };
-  return (agent) => [
-    { name: 'makes something new', output: ({ nth }) => freshArtifact(nth) },
-    ...(nodes.some((node) => node.agent === agent && above(node.id) !== undefined) ? [reports] : []),
-    FAILS,
-  ];
-};
-
 /** What a phase run is started with, if it is one. */
 const phasesOf = (
   registry: Registry,
@@ -220,6 +198,16 @@ const phasesOf = (
   const registered = registry.newest(workflow)?.workflow;
   if (registered?.machine !== phaseMachine) return undefined;
   return registered.options.prepare?.(input) as PhaseRunInput | undefined; // A phase run prepares nothing else.
+};
+
+/** What a tree run is started with, if it is one. */
+const treeOf = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): TreeRunInput | undefined => {
+  const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine !== treeMachine) return undefined;
+  return registered.options.prepare?.(input) as TreeRunInput | undefined; // A tree run prepares nothing else.
 };
 
 /** With those that are run as its steps. */
