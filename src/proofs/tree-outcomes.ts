@@ -51,5 +51,6 @@ const fixRequest = (node: string, target: string): Json => ({
   feedback_type: 'FIX_REQUEST',
   message: 'not good',
   suggested_fix: 'mend it',
-  priority: 'high',
+  // One that is not settled is raised to this: so it stays as it is.
+  priority: 'critical',
 });

@@ -3,6 +3,7 @@ import type { Json } from '../events/json.ts';
 import { boardMachine } from '../machines/board-machine.ts';
 import type { StoriesInput } from '../machines/board-state.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
+import type { Limits } from '../machines/limits.ts';
 import { phaseMachine } from '../machines/phase-machine.ts';
 import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
@@ -16,7 +17,7 @@ import { ASSUMED, isCoarse, outcomesOfPhases, withExploredShapes } from './explo
 import { explore } from './explorer.ts';
 import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
-import { freshArtifact, freshIssue } from './reduce.ts';
+import { FAR, freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
 import { assumedInTree, outcomesInTree } from './tree-outcomes.ts';
 
@@ -92,7 +93,7 @@ const decisions = (
 const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
 
 export type WorstCaseOptions = Partial<
-  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries'>
+  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries' | 'persons'>
 >;
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
@@ -106,7 +107,8 @@ export const worstCase = async (
   const caveat = proof.result === 'proved' && hasFiles(registry, given) ? FILES_CAVEAT : '';
   // Whoever says what agents may do knows what that leaves out.
   const assumed = given.outcomes ? '' : assumedOf(registry, given);
-  return { ...proof, text: `${inWords(proof, cap)}${caveat}${assumed}` };
+  const far = proof.endless && hasFarLimit(registry, given) ? FAR_LIMIT : '';
+  return { ...proof, text: `${inWords(proof, cap)}${far}${caveat}${assumed}` };
 };
 
 /** What was not tried. */
@@ -116,6 +118,19 @@ const assumedOf = (registry: Registry, given: Pick<Exploration, 'workflow' | 'in
   if (tree) return assumedInTree(tree);
   const phases = phasesOf(registry, given);
   return phases && isCoarse(phases) ? ASSUMED : '';
+};
+
+/** A limit that is far away is not counted down: what only it ends shows as endless. */
+const FAR_LIMIT = `, but for its limit on calls, which is not counted down from more than ${FAR}`;
+
+const hasFarLimit = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): boolean => {
+  const prepared = registry.newest(workflow)?.workflow.options.prepare?.(input);
+  // What the loops of the package prepare has its limits here, or in its settings.
+  const { limits, settings } = (prepared ?? {}) as { limits?: Limits; settings?: { limits?: Limits } };
+  return ((limits ?? settings?.limits)?.calls ?? 0) > FAR;
 };
 
 /** What is in files is not known before a run reads them. */
@@ -217,12 +232,24 @@ const plansOf = (plan: Plan): readonly Plan[] => [
 ];
 
 const inWords = (proof: Proof, cap: number): string => {
-  const { result, calls, requests, turns, mayAsk, problem, endless, costUsd } = proof;
+  const { result, turns, mayAsk, problem, endless, costUsd, afterDecisions } = proof;
   const cost = costUsd === undefined ? '' : `, for at most $${costUsd.toFixed(2)}`;
-  const retried = calls === requests ? '' : ` (${calls} with retries)`;
-  if (result === 'proved')
-    return `at most ${requests} calls of agents${retried} in ${turns} turns${cost}${mayAsk ? ', then it ends or asks a person' : ''}`;
+  if (result === 'proved') {
+    const asks = mayAsk ? `, then it ends or asks a person${afterwards(afterDecisions)}` : '';
+    return `at most ${callsOf(proof)} in ${turns} turns${cost}${asks}`;
+  }
   const why =
     problem ?? (endless ? `it need not end (${endless.cycle.join(', ')})` : 'it may come to a halt');
   return `not proved, at most ${cap} turns by the cap: ${why}`;
+};
+
+const callsOf = ({ requests, calls }: Pick<Proof, 'requests' | 'calls'>): string =>
+  `${requests} calls of agents${calls === requests ? '' : ` (${calls} with retries)`}`;
+
+/** Persons may go on for as long as they like. */
+const afterwards = (after: Proof['afterDecisions']): string => {
+  if (!after) return '';
+  return after.result === 'proved'
+    ? `; at most ${callsOf(after)} in ${after.turns} turns from one decision to the next`
+    : `; what follows on a decision was not explored to the end (${after.problem})`;
 };
