@@ -32,6 +32,7 @@ const BOUNDS: Readonly<Record<string, readonly [requests: number, calls: number,
   'tree (()()())': [28, 84, 224],
   'tree ((())())': [30, 90, 240],
   'tree ((()()))': [36, 108, 288],
+  'tree (((())))': [36, 108, 288],
   'a plan in a plan': [60, 180, 480],
 };
 
