@@ -94,6 +94,12 @@ export class ExploredSystem implements System {
     return new ExploredSystem({ actors: this.actors, runs: this.runs, open });
   }
 
+  /** The same with one actor in another state, and what is open as it was. */
+  withRecord(record: ActorRecord): ExploredSystem {
+    const actors = new Map(this.actors).set(record.address, record);
+    return new ExploredSystem({ actors, runs: this.runs, open: this.open });
+  }
+
   partOf(address: Address): Part | undefined {
     const record = this.actors.get(address);
     return record && { record, open: this.openOf(address) };

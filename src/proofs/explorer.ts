@@ -1,20 +1,19 @@
 import type { Registry } from '../actors/registry.ts';
 import { RuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
-import type { Address } from '../events/event.ts';
 import type { Verdict } from '../events/turn.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import type { ExploredSystem } from './explored-system.ts';
-import { type Edge, type Longest, longestFrom, type WayStep } from './graph.ts';
-import { isSettledBy } from './private-races.ts';
-import { type Place, PrivateSteps } from './private-steps.ts';
-import type { Exploration, Proof } from './proof.ts';
+import { type Edge, type Walked, type WayStep, walk } from './graph.ts';
+import { type Move, Moves } from './moves.ts';
+import type { AfterDecisions, Exploration, Proof } from './proof.ts';
 import { createKeys, type Keys } from './reduce.ts';
 import { FEEDBACKS_FAR } from './reduce-tree.ts';
-import { type Mode, reductionsFor } from './reductions.ts';
-import { type Possible, Stepper } from './stepper.ts';
+import { type Mode, NotSo, reductionsFor } from './reductions.ts';
+import { roundsMaxIn, settled } from './rounds-aside.ts';
+import { Stepper, seenIn } from './stepper.ts';
 import { unreachableStates } from './unreachable.ts';
-import { greaterWeight, sumOfWeights, type Weight } from './weight.ts';
+import { greaterWeight } from './weight.ts';
 
 const STATES_MAX = 20_000;
 const RUN = 'run';
@@ -32,30 +31,14 @@ const SLICE_MS = 10;
 const breath = (): Promise<number> =>
   new Promise((resolve) => setImmediate(() => resolve(performance.now() + SLICE_MS)));
 
-interface Move {
-  readonly system: ExploredSystem;
-  readonly key: string;
-  readonly weight: Weight;
-  readonly steps: readonly WayStep[];
-  /** Whether it is the answer of another move, given after more tries. */
-  readonly isRepeat: boolean;
-}
-
-/** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
-class NotSo {
-  readonly mode: Mode;
-  constructor(mode: Mode) {
-    this.mode = mode;
-  }
-}
-
 /**
  * Drives the kernel through every answer that agents may give, in every order, from the start of a run.
  *
  * @throws {RuntimeError} UNKNOWN_WORKFLOW, BAD_OPTION
  */
 export const explore = async (registry: Registry, exploration: Exploration): Promise<Proof> => {
-  let mode: Mode = { summarizes: exploration.summaries !== false, isExact: false, counts: false };
+  const isShort = exploration.summaries !== false;
+  let mode: Mode = { summarizes: isShort, isExact: false, counts: false, setsAside: isShort };
   for (;;) {
     try {
       return await new Explorer(registry, exploration, mode).run();
@@ -72,14 +55,20 @@ class Explorer {
   readonly #mode: Mode;
   readonly #stepper: Stepper;
   readonly #keys: Keys;
-  readonly #private: PrivateSteps;
+  readonly #moves: Moves;
   readonly #known = new Map<string, number>();
   /** Those that have all their edges are let go of. */
   readonly #systems: (ExploredSystem | null)[] = [];
   readonly #edges: Edge[][] = [];
-  readonly #verdicts = new Set<Verdict>();
-  readonly #deadEnds: string[] = [];
-  #mayAsk = false;
+  /** Pairs of nodes that have rounds, by number. */
+  readonly #pairs = new Map<string, number>();
+  #roundsMax = 0;
+  /** How a state ends, or that it leads nowhere; and those in which a person is asked. */
+  readonly #verdicts = new Map<number, Verdict>();
+  readonly #deadEnds = new Map<number, string>();
+  readonly #asking = new Map<number, ExploredSystem[]>();
+  /** Where actors were before anything happened: see `seenIn`. */
+  #seenFirst: readonly string[] = [];
   #transitions = 0;
   #revisits = 0;
   /** So many states have all their edges. */
@@ -94,15 +83,27 @@ class Explorer {
     this.#mode = mode;
     this.#stepper = new Stepper(registry, exploration.outcomes);
     this.#keys = createKeys(reductionsFor(registry, exploration.reduce ?? {}, mode));
-    this.#private = new PrivateSteps(this.#stepper, this.#keys.idOf);
+    this.#moves = new Moves(mode, this.#stepper, this.#keys);
   }
 
   async run(): Promise<Proof> {
-    const { statesMax = STATES_MAX } = this.#exploration;
     const first = this.#start();
+    if (this.#mode.setsAside) this.#setAside(first);
     this.#enter(first, this.#keys.keyOf(first));
+    await this.#expandAll(0);
+    const states = this.#systems.length;
+    const before = this.#walked();
+    const isAsked = this.#exploration.persons === true && before?.cycle === null && this.#asking.size > 0;
+    if (!isAsked) return this.#report(before, states);
+    await this.#decideAll(states);
+    return this.#report(before, states);
+  }
+
+  /** All states from one on, with those that are found meanwhile. */
+  async #expandAll(from: number): Promise<void> {
+    const { statesMax = STATES_MAX } = this.#exploration;
     let breatheAtMs = performance.now() + SLICE_MS;
-    for (let state = 0; state < this.#systems.length && this.#problem === null; state += 1) {
+    for (let state = from; state < this.#systems.length && this.#problem === null; state += 1) {
       this.#expand(state);
       this.#expanded = state + 1;
       for (const alike of this.#unchecked.get(state) ?? []) this.#mustLeadAlike(alike, state);
@@ -110,7 +111,31 @@ class Explorer {
       if (this.#systems.length > statesMax) this.#problem = `there are more than ${statesMax} states`;
       if (performance.now() > breatheAtMs) breatheAtMs = await breath();
     }
-    return this.#report();
+  }
+
+  /** What persons may decide, and what follows, until nothing new comes of it. */
+  async #decideAll(from: number): Promise<void> {
+    let expanded = from;
+    const decided = new Set<number>();
+    for (;;) {
+      const open = [...this.#asking].filter(([state]) => !decided.has(state));
+      if (open.length === 0 || this.#problem !== null) return;
+      for (const [state, [system, ...alike]] of open) {
+        decided.add(state);
+        if (!system) continue;
+        const edges = this.#edgesOf(this.#moves.decisions(system, isSampled(state, SUMMARIES_FIRST)), state);
+        this.#edges[state] = [...(this.#edges[state] ?? []), ...edges];
+        this.#transitions += edges.length;
+        for (const other of alike) this.#mustDecideAlike(other, edges);
+      }
+      await this.#expandAll(expanded);
+      expanded = this.#systems.length;
+    }
+  }
+
+  #mustDecideAlike(system: ExploredSystem, known: readonly Edge[]): void {
+    const found = joined(this.#moves.decisions(system, false).map((move) => this.#edgeTo(move)));
+    if (inOrder(known) !== inOrder(found)) this.#problem = lostIn(system);
   }
 
   #start(): ExploredSystem {
@@ -120,7 +145,23 @@ class Explorer {
     const { prepare } = definition.workflow.options;
     const given = encode(prepare ? prepare(input) : (input ?? null), { undefinedMembers: 'drop' });
     const { version } = definition;
-    return this.#stepper.start({ kind: 'start', run: RUN, workflow, version, input: given });
+    const { system, seen } = this.#stepper.start({
+      kind: 'start',
+      run: RUN,
+      workflow,
+      version,
+      input: given,
+    });
+    this.#seenFirst = seen;
+    return system;
+  }
+
+  #setAside(first: ExploredSystem): void {
+    const max = roundsMaxIn(first);
+    // Rounds of earlier runs were used before, which is simpler to count in the states.
+    if (max === null || settled(first, { pairs: [], used: 0 })?.used.length !== 0)
+      throw new NotSo({ ...this.#mode, setsAside: false });
+    this.#roundsMax = max;
   }
 
   /** The number of a state, and whether it was met for the first time. */
@@ -140,134 +181,185 @@ class Explorer {
     this.#systems[state] = null;
     const verdict = system.verdict();
     if (verdict !== null) {
-      this.#verdicts.add(verdict);
+      this.#verdicts.set(state, verdict);
       return;
     }
-    const isAsking = [...system.actors.values()].some(
-      ({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG),
+    const isAsking = isAskingIn(system);
+    if (isAsking) this.#asking.set(state, [system, ...(this.#asking.get(state) ?? [])]);
+    const moves = this.#moves.from(system, isSampled(state, SUMMARIES_FIRST));
+    if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
+    this.#edges[state] = this.#edgesOf(moves, state);
+    this.#transitions += this.#edges[state]?.length ?? 0;
+  }
+
+  /** Where moves lead to, each way once; what is met for the first time is looked at later. */
+  #edgesOf(moves: readonly Move[], state: number): Edge[] {
+    return joined(
+      moves.map((move) => {
+        const { state: to, isNew } = this.#enter(move.system, move.key);
+        if (!isNew && (!move.isRepeat || state % COMPARED_THEN === 0)) this.#compare(move.system, to);
+        return this.#edgeOf(move, to);
+      }),
     );
-    if (isAsking) this.#mayAsk = true;
-    const moves = this.#movesFrom(system, isSampled(state, SUMMARIES_FIRST));
-    if (moves.length === 0 && !isAsking) this.#deadEnds.push(describe(system));
-    const edges = new Map<number, Edge>();
-    for (const { system: next, key, weight, steps, isRepeat } of moves) {
-      const { state: to, isNew } = this.#enter(next, key);
-      const other = edges.get(to);
-      edges.set(
-        to,
-        other ? { ...other, weight: greaterWeight(other.weight, weight) } : { to, weight, steps },
-      );
-      if (!isNew && (!isRepeat || state % COMPARED_THEN === 0)) this.#compare(next, to);
-    }
-    this.#edges[state] = [...edges.values()];
-    this.#transitions += edges.size;
+  }
+
+  #edgeTo(move: Move): Edge {
+    return this.#edgeOf(move, this.#known.get(move.key) ?? -1);
+  }
+
+  #edgeOf({ weight, steps, uses, without, isDecision, seen }: Move, to: number): Edge {
+    const pairs = { uses: this.#numbersOf(uses), without: this.#numbersOf(without) };
+    return { to, weight, steps, ...pairs, isDecision, seen };
+  }
+
+  #numbersOf(pairs: readonly string[]): readonly number[] {
+    if (pairs.length === 0) return NO_PAIRS;
+    return pairs.map((pair) => {
+      const known = this.#pairs.get(pair) ?? this.#pairs.size;
+      this.#pairs.set(pair, known);
+      return known;
+    });
   }
 
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
     if (system.verdict() !== null || !isSampled(this.#revisits, COMPARED_FIRST)) return;
+    // What persons may say is looked at when all else is known.
+    const asking = this.#asking.get(state);
+    if (asking && asking.length < ASKING_MAX) asking.push(system);
     if (state < this.#expanded) this.#mustLeadAlike(system, state);
     else this.#unchecked.set(state, [...(this.#unchecked.get(state) ?? []), system]);
   }
 
   #mustLeadAlike(system: ExploredSystem, state: number): void {
-    const known = new Map((this.#edges[state] ?? []).map(({ to, weight }) => [to, weight]));
-    const found = new Map<number, Weight>();
-    for (const { key, weight } of this.#movesFrom(system, false)) {
-      const to = this.#known.get(key) ?? -1;
-      const other = found.get(to);
-      found.set(to, other ? greaterWeight(other, weight) : weight);
-    }
+    const known = (this.#edges[state] ?? []).filter(({ isDecision }) => !isDecision);
+    const found = joined(this.#moves.from(system, false).map((move) => this.#edgeTo(move)));
     // What is open in both may have been opened in another order.
-    if (inOrder(known) !== inOrder(found))
-      this.#problem = `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;
+    if (inOrder(known) !== inOrder(found)) this.#problem = lostIn(system);
   }
 
-  /** Everything that can happen next without a person. */
-  #movesFrom(system: ExploredSystem, isSample: boolean): readonly Move[] {
-    const moves: Move[] = [];
-    for (const address of system.open.keys()) {
-      const places = this.#placesOf(system, address);
-      const byLabel = new Map<string, string>();
-      for (const choice of this.#mode.isExact || isSample ? allOf(places) : longestOf(places)) {
-        const move = this.#moveFrom(system, choice);
-        moves.push({ ...move, isRepeat: byLabel.has(choice.label) });
-        // From wherever an actor got to by itself, the same answer must lead to the same: else all are tried everywhere.
-        const isOther = (byLabel.get(choice.label) ?? move.key) !== move.key;
-        if (isOther && !this.#mode.isExact) throw new NotSo({ ...this.#mode, isExact: true });
-        byLabel.set(choice.label, move.key);
-      }
-    }
-    return moves;
+  #walked(): Walked | null {
+    if (this.#problem !== null) return null;
+    const graph = { edges: this.#edges, pairs: this.#pairs.size, roundsMax: this.#roundsMax };
+    const walked = walk(graph, this.#exploration.costUsd);
+    if (!walked.cycle) this.#mustBeFar(walked);
+    return walked;
   }
 
-  #placesOf(system: ExploredSystem, address: Address): readonly Place[] {
-    return this.#mode.summarizes
-      ? this.#private.placesOf(system, address)
-      : this.#private.alone(system, address);
-  }
-
-  #moveFrom(system: ExploredSystem, { place, possible, weight: before }: Choice): Omit<Move, 'isRepeat'> {
-    const there = place.steps.length === 0 ? system : system.withPart(place);
-    if (!possible) return { system: there, key: this.#keys.keyOf(there), weight: before, steps: place.steps };
-    const stepped = this.#stepper.step(there, possible);
-    let weight = sumOfWeights(before, stepped.weight);
-    for (const other of stepped.reads) {
-      if (!this.#mode.summarizes || other === place.record.address) continue;
-      const places = this.#private.placesOf(there, other);
-      if (places.length < 2) continue;
-      const using = { stepper: this.#stepper, own: this.#private, idOf: this.#keys.idOf };
-      const most = isSettledBy({ there, possible, stepped, places }, using);
-      if (!most) throw new NotSo({ ...this.#mode, summarizes: false });
-      weight = sumOfWeights(weight, most);
-    }
-    const key = this.#keys.keyOf(stepped.system);
-    return { system: stepped.system, key, weight, steps: [...place.steps, possible.step] };
-  }
-
-  #report(): Proof {
+  #report(before: Walked | null, states: number): Proof {
     const { costUsd: prices } = this.#exploration;
-    const longest = this.#problem === null ? longestFrom(this.#edges, prices) : undefined;
-    const bounded = longest?.kind === 'bounded' ? longest : undefined;
-    if (bounded) this.#mustBeFar(bounded);
-    const isProved = bounded !== undefined && this.#deadEnds.length === 0;
+    const first = before?.cycle === null ? before.first : null;
+    const deadEnds = before ? this.#in(before, this.#deadEnds) : [];
+    const isProved = first !== null && deadEnds.length === 0;
+    const after = this.#afterDecisions(before, states);
+    const cycle = before?.cycle ?? after?.walked?.cycle;
+    const doubt = before ? (isProved ? (after?.proof.result ?? 'proved') : 'not proved') : 'inconclusive';
     return {
-      result: this.#problem !== null ? 'inconclusive' : isProved ? 'proved' : 'not proved',
-      problem: this.#problem,
+      // What is not known of decisions is said apart.
+      result: doubt === 'inconclusive' && isProved ? 'proved' : doubt,
+      problem: before ? null : this.#problem,
       states: this.#systems.length,
       transitions: this.#transitions,
-      turns: bounded?.turns ?? null,
-      calls: bounded?.calls ?? null,
-      requests: bounded?.requests ?? null,
-      callsByAgent: bounded?.callsByAgent ?? {},
-      ...(prices && bounded && { costUsd: bounded.costUsd }),
-      verdicts: [...this.#verdicts].sort(),
-      mayAsk: this.#mayAsk,
-      deadEnds: this.#deadEnds,
-      unreachable: this.#problem === null ? unreachableStates(this.#registry, this.#stepper.statesSeen) : {},
-      endless:
-        longest?.kind === 'cycle'
-          ? {
-              prefix: inWords(longest.prefix),
-              cycle: inWords(longest.cycle),
-              steps: { prefix: longest.prefix, cycle: longest.cycle },
-            }
-          : null,
+      turns: first?.turns ?? null,
+      calls: first?.calls ?? null,
+      requests: first?.requests ?? null,
+      callsByAgent: first?.callsByAgent ?? {},
+      ...(prices && first && { costUsd: first.costUsd }),
+      verdicts: [...new Set(before ? this.#in(before, this.#verdicts) : this.#verdicts.values())].sort(),
+      mayAsk: before ? this.#in(before, this.#asking).length > 0 : this.#asking.size > 0,
+      deadEnds,
+      unreachable: before ? this.#unreachable(before) : {},
+      afterDecisions: after?.proof ?? null,
+      endless: cycle ? { prefix: inWords(cycle.prefix), cycle: inWords(cycle.cycle), steps: cycle } : null,
     };
   }
 
+  /** What follows on what persons decide, if that was looked at. */
+  #afterDecisions(
+    before: Walked | null,
+    states: number,
+  ): { readonly proof: AfterDecisions; readonly walked: Walked | null } | null {
+    const isTried = this.#systems.length > states || this.#edges.some((some) => some.some(isOfPerson));
+    if (!before || before.cycle || !isTried) return null;
+    const walked = this.#walked();
+    if (!walked) {
+      const nothing = {
+        turns: null,
+        calls: null,
+        requests: null,
+        verdicts: [],
+        deadEnds: [],
+        unreachable: {},
+      };
+      return { proof: { result: 'inconclusive', problem: this.#problem, ...nothing }, walked };
+    }
+    const deadEnds = this.#in(walked, this.#deadEnds);
+    const { turns, calls, requests } = walked.between;
+    const bound = walked.cycle ? { turns: null, calls: null, requests: null } : { turns, calls, requests };
+    const isProved = walked.cycle === null && deadEnds.length === 0;
+    const proof: AfterDecisions = {
+      result: isProved ? 'proved' : 'not proved',
+      problem: null,
+      ...bound,
+      verdicts: [...new Set(this.#in(walked, this.#verdicts))].sort(),
+      deadEnds,
+      unreachable: this.#unreachable(walked),
+    };
+    return { proof, walked };
+  }
+
+  /** Of those states that can be got to. */
+  #in<Value>({ states }: Walked, all: ReadonlyMap<number, Value>): readonly Value[] {
+    return [...all].filter(([state]) => states.has(state)).map(([, value]) => value);
+  }
+
+  #unreachable({ edges }: Walked): Proof['unreachable'] {
+    const taken = [...edges].flatMap(({ seen }) => seen);
+    return unreachableStates(this.#registry, seenIn([...this.#seenFirst, ...this.#moves.seen, ...taken]));
+  }
+
   /** A limit that was not counted since it is far away must be so on every way. */
-  #mustBeFar({ feedbacks }: Extract<Longest, { kind: 'bounded' }>): void {
+  #mustBeFar({ first, between }: Walked): void {
     const max = this.#stepper.feedbacksMax;
+    const feedbacks = Math.max(first.feedbacks, between.feedbacks);
     if (!this.#mode.counts && max > FEEDBACKS_FAR && feedbacks > max - FEEDBACKS_FAR)
       throw new NotSo({ ...this.#mode, counts: true });
   }
 }
 
-const inOrder = (moves: ReadonlyMap<number, Weight>): string =>
-  [...moves]
-    .map(([to, { turns, calls, requests }]) => `${to}:${turns}/${calls}/${requests}`)
+/** So many systems that look alike are asked what persons may decide in them. */
+const ASKING_MAX = 3;
+
+const isOfPerson = ({ isDecision }: Edge): boolean => isDecision;
+
+const isAskingIn = ({ actors }: ExploredSystem): boolean =>
+  [...actors.values()].some(({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG));
+
+const lostIn = (system: ExploredSystem): string =>
+  `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;
+
+/** The same way only once, as if it took the most. */
+const joined = (edges: readonly Edge[]): Edge[] => {
+  const found = new Map<string, Edge>();
+  for (const edge of edges) {
+    const other = found.get(nameOf(edge));
+    found.set(nameOf(edge), other ? { ...other, weight: greaterWeight(other.weight, edge.weight) } : edge);
+  }
+  return [...found.values()];
+};
+
+const NO_PAIRS: readonly number[] = [];
+
+const nameOf = ({ to, uses, without }: Edge): string =>
+  uses.length + without.length === 0 ? `${to}` : `${to} ${uses.join()} ${without.join()}`;
+
+const inOrder = (edges: readonly Edge[]): string =>
+  edges
+    .map((edge) => {
+      const { turns, calls, requests } = edge.weight;
+      return `${nameOf(edge)}:${turns}/${calls}/${requests}`;
+    })
     .sort()
     .join(' ');
 
@@ -275,41 +367,6 @@ const inOrder = (moves: ReadonlyMap<number, Weight>): string =>
 const inWords = (steps: readonly WayStep[]): readonly string[] => {
   const said = steps.filter(({ kind }) => kind !== 'begins');
   return (said.length > 0 ? said : steps).map(({ label }) => label);
-};
-
-interface Choice {
-  readonly place: Place;
-  readonly possible: Possible | null;
-  /** What happens, for this actor. */
-  readonly label: string;
-  /** The most that it takes to get to where it can happen. */
-  readonly weight: Weight;
-}
-
-/** What others may notice of an actor, from wherever it can get to by itself. */
-const allOf = (places: readonly Place[]): readonly Choice[] =>
-  places.flatMap((place, nth): readonly Choice[] => {
-    const { weight } = place;
-    const ends = place.isEnd ? [{ place, possible: null, label: `ends ${nth}`, weight }] : [];
-    const happens = place.public.map((possible) => {
-      const { step } = possible;
-      const label = step.kind === 'fires' ? step.label : `${step.call} ${step.label}`;
-      return { place, possible, label, weight };
-    });
-    return [...happens, ...ends];
-  });
-
-/** The same answer only once, on the shortest way, as if it took the most to get there. */
-const longestOf = (places: readonly Place[]): readonly Choice[] => {
-  const longest = new Map<string, Choice>();
-  for (const choice of allOf(places)) {
-    const other = longest.get(choice.label);
-    longest.set(
-      choice.label,
-      other ? { ...other, weight: greaterWeight(other.weight, choice.weight) } : choice,
-    );
-  }
-  return [...longest.values()];
 };
 
 const describe = ({ actors }: ExploredSystem): string =>

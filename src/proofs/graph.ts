@@ -11,6 +11,7 @@ export type WayStep = { readonly label: string; readonly actor: string } & (
       readonly outcome: AgentOutcome;
     }
   | { readonly kind: 'fires'; readonly timer: string }
+  | { readonly kind: 'decides'; readonly option: string | null }
 );
 
 /** From one state to another. */
@@ -18,52 +19,79 @@ export interface Edge {
   readonly to: number;
   readonly weight: Weight;
   readonly steps: readonly WayStep[];
+  /** Of which pairs of nodes, by number, a round is left before it and used by it; and which have none left. */
+  readonly uses: readonly number[];
+  readonly without: readonly number[];
+  /** Whether a person decides. */
+  readonly isDecision: boolean;
+  /** In which states of which machines actors come to rest. */
+  readonly seen: readonly string[];
 }
 
-/** The longest ways through a graph without cycles, or a cycle. */
-export type Longest =
-  | {
-      readonly kind: 'bounded';
-      readonly turns: number;
-      readonly calls: number;
-      readonly requests: number;
-      readonly feedbacks: number;
-      readonly callsByAgent: Readonly<Record<string, number>>;
-      /** By the prices of agents. */
-      readonly costUsd: number;
-    }
-  | { readonly kind: 'cycle'; readonly prefix: readonly WayStep[]; readonly cycle: readonly WayStep[] };
+/** States with their edges, and how many rounds each pair of nodes may have on one way. */
+export interface Graph {
+  readonly edges: readonly (readonly Edge[])[];
+  readonly pairs: number;
+  readonly roundsMax: number;
+}
+
+/** What the longest ways take. */
+export interface Bound {
+  readonly turns: number;
+  readonly calls: number;
+  readonly requests: number;
+  readonly feedbacks: number;
+  readonly callsByAgent: Readonly<Record<string, number>>;
+  /** By the prices of agents. */
+  readonly costUsd: number;
+}
+
+/** A way into something that repeats, and once around it. */
+export interface Cycle {
+  readonly prefix: readonly WayStep[];
+  readonly cycle: readonly WayStep[];
+}
+
+/** All that can be got to from the first state. */
+export interface Walked {
+  /** What can repeat without a person, if anything does: then there is no bound. */
+  readonly cycle: Cycle | null;
+  /** From the start to where it ends or waits; and from a decision to where it ends or waits for the next. */
+  readonly first: Bound;
+  readonly between: Bound;
+  readonly states: ReadonlySet<number>;
+  readonly edges: ReadonlySet<Edge>;
+}
 
 export type Prices = Readonly<Record<string, number>>;
 
-/** Walks from the first state. Not recursive: a way may be longer than a stack is deep. */
-export const longestFrom = (edges: readonly (readonly Edge[])[], prices: Prices = {}): Longest => {
-  const order = topological(edges);
-  if ('cycle' in order) return { kind: 'cycle', ...order };
+/** Walks from the first state, with all rounds, and on from each decision of a person if these count. */
+export const walk = (graph: Graph, prices: Prices = {}): Walked => {
+  const found = new Walk(graph);
+  const cycle = found.cycle();
   const agents = new Set<string>();
-  for (const some of edges)
-    for (const { weight } of some) for (const agent of Object.keys(weight.callsByAgent)) agents.add(agent);
-  const most = (weigh: (weight: Weight) => number): number => {
-    const best = new Float64Array(edges.length);
-    // Those that others lead to come first.
-    for (const state of order.ends) {
-      let greatest = 0;
-      for (const { to, weight } of edges[state] ?? [])
-        greatest = Math.max(greatest, weigh(weight) + (best[to] ?? 0));
-      best[state] = greatest;
-    }
-    return best[0] ?? 0;
+  for (const { weight } of found.edges)
+    for (const agent of Object.keys(weight.callsByAgent)) agents.add(agent);
+  const boundFrom = (begins: 'start' | 'decisions'): Bound => {
+    const most = (weigh: (weight: Weight) => number): number => (cycle ? 0 : found.most(weigh)[begins]);
+    return {
+      turns: most(({ turns }) => turns),
+      calls: most(({ calls }) => calls),
+      requests: most(({ requests }) => requests),
+      feedbacks: most(({ feedbacks }) => feedbacks),
+      callsByAgent: Object.fromEntries(
+        [...agents].map((name) => [name, most(({ callsByAgent }) => callsByAgent[name] ?? 0)]),
+      ),
+      costUsd: most(({ callsByAgent }) => costOf(callsByAgent, prices)),
+    };
   };
   return {
-    kind: 'bounded',
-    turns: most(({ turns }) => turns),
-    calls: most(({ calls }) => calls),
-    requests: most(({ requests }) => requests),
-    feedbacks: most(({ feedbacks }) => feedbacks),
-    callsByAgent: Object.fromEntries(
-      [...agents].map((name) => [name, most(({ callsByAgent }) => callsByAgent[name] ?? 0)]),
-    ),
-    costUsd: most(({ callsByAgent }) => costOf(callsByAgent, prices)),
+    cycle,
+    first: boundFrom('start'),
+    between: boundFrom('decisions'),
+    // A walk that has found a cycle has not been everywhere.
+    states: cycle ? new Set(graph.edges.keys()) : found.states,
+    edges: cycle ? new Set(graph.edges.flat()) : found.edges,
   };
 };
 
@@ -73,37 +101,129 @@ const costOf = (calls: Readonly<Record<string, number>>, prices: Prices): number
   return cost;
 };
 
-interface Frame {
-  readonly state: number;
-  next: number;
-  readonly steps: readonly WayStep[];
+/** Where a way is: in a state, with so many rounds left for each pair. All as one number. */
+const leaves = ({
+  roundsMax,
+  pairs,
+  edges,
+}: Graph): { readonly first: number; readonly next: (at: number, edge: Edge) => number } => {
+  const size = edges.length;
+  const base = roundsMax + 1;
+  const powers = Array.from({ length: pairs }, (_, pair) => base ** pair);
+  const leftOf = (vector: number, pair: number): number => Math.floor(vector / (powers[pair] ?? 1)) % base;
+  return {
+    first: (base ** pairs - 1) * size,
+    next: (at, { to, uses, without }) => {
+      let vector = Math.floor(at / size);
+      for (const pair of without) if (leftOf(vector, pair) > 0) return NOWHERE;
+      for (const pair of uses) {
+        if (leftOf(vector, pair) === 0) return NOWHERE;
+        vector -= powers[pair] ?? 0;
+      }
+      return vector * size + to;
+    },
+  };
+};
+
+/** Through all places that can be got to. Not recursive: a way may be longer than a stack is deep. */
+class Walk {
+  readonly states = new Set<number>();
+  readonly edges = new Set<Edge>();
+  readonly #edges: Graph['edges'];
+  readonly #first: number;
+  readonly #next: (at: number, edge: Edge) => number;
+  /** Where each place is in the order; `ON_THE_WAY` before. */
+  readonly #known = new Map<number, number>();
+  /** All places, each after those that it leads to. */
+  readonly #order: number[] = [];
+  /** How each place was got to first. */
+  readonly #origins = new Map<number, { readonly from: number; readonly edge: Edge }>();
+  readonly #decided = new Set<number>();
+
+  constructor(graph: Graph) {
+    const { first, next } = leaves(graph);
+    this.#edges = graph.edges;
+    this.#first = first;
+    this.#next = next;
+  }
+
+  cycle(): Cycle | null {
+    const begins = [this.#first];
+    for (const begin of begins) {
+      if (this.#known.has(begin)) continue;
+      const cycle = this.#walkFrom(begin, begins);
+      if (cycle) return cycle;
+    }
+    return null;
+  }
+
+  #walkFrom(begin: number, begins: number[]): Cycle | undefined {
+    const way: { readonly at: number; next: number }[] = [{ at: begin, next: 0 }];
+    this.#enter(begin);
+    for (let frame = way.at(-1); frame; frame = way.at(-1)) {
+      const { at } = frame;
+      const edge = this.#edges[at % this.#edges.length]?.[frame.next];
+      frame.next += 1;
+      if (!edge) {
+        this.#known.set(at, this.#order.length);
+        this.#order.push(at);
+        way.pop();
+        continue;
+      }
+      const to = this.#next(at, edge);
+      if (to === NOWHERE) continue;
+      this.edges.add(edge);
+      const place = this.#known.get(to);
+      if (place === undefined && !this.#origins.has(to)) this.#origins.set(to, { from: at, edge });
+      if (edge.isDecision) {
+        this.#decided.add(to);
+        begins.push(to);
+      } else if (place === ON_THE_WAY) {
+        return { prefix: this.#wayTo(to), cycle: [...this.#wayTo(at, to), ...edge.steps] };
+      } else if (place === undefined) {
+        this.#enter(to);
+        // Known by where it is on this way, and not by where a decision would have led.
+        this.#origins.set(to, { from: at, edge });
+        way.push({ at: to, next: 0 });
+      }
+    }
+    return undefined;
+  }
+
+  #enter(at: number): void {
+    this.#known.set(at, ON_THE_WAY);
+    this.states.add(at % this.#edges.length);
+  }
+
+  /** The steps from one place, or from the start, to another. */
+  #wayTo(to: number, from = this.#first): readonly WayStep[] {
+    const parts: (readonly WayStep[])[] = [];
+    for (let at = to; at !== from; ) {
+      const origin = this.#origins.get(at);
+      if (!origin) break;
+      parts.unshift(origin.edge.steps);
+      at = origin.from;
+    }
+    return parts.flat();
+  }
+
+  /** The most that any way takes, from the start and from any decision. */
+  most(weigh: (weight: Weight) => number): { readonly start: number; readonly decisions: number } {
+    const best = new Float64Array(this.#order.length);
+    const bestAt = (at: number): number => best[this.#known.get(at) ?? 0] ?? 0;
+    for (const [index, at] of this.#order.entries()) {
+      let greatest = 0;
+      for (const edge of this.#edges[at % this.#edges.length] ?? []) {
+        const to = edge.isDecision ? NOWHERE : this.#next(at, edge);
+        if (to !== NOWHERE) greatest = Math.max(greatest, weigh(edge.weight) + bestAt(to));
+      }
+      best[index] = greatest;
+    }
+    let decisions = 0;
+    for (const at of this.#decided) decisions = Math.max(decisions, bestAt(at));
+    return { start: bestAt(this.#first), decisions };
+  }
 }
 
-/** All states, each after those that it leads to; or the way into a cycle, and around it. */
-const topological = (
-  edges: readonly (readonly Edge[])[],
-):
-  | { readonly ends: readonly number[] }
-  | { readonly prefix: readonly WayStep[]; readonly cycle: readonly WayStep[] } => {
-  const ends: number[] = [];
-  const seen = new Uint8Array(edges.length); // 1: on the way, 2: done
-  const way: Frame[] = [{ state: 0, next: 0, steps: [] }];
-  seen[0] = 1;
-  for (let frame = way.at(-1); frame; frame = way.at(-1)) {
-    const edge = edges[frame.state]?.[frame.next];
-    frame.next += 1;
-    if (!edge) {
-      seen[frame.state] = 2;
-      ends.push(frame.state);
-      way.pop();
-    } else if (seen[edge.to] === 1) {
-      const from = way.findIndex(({ state }) => state === edge.to);
-      const cycle = [...way.slice(from + 1).flatMap(({ steps }) => steps), ...edge.steps];
-      return { prefix: way.slice(1, from + 1).flatMap(({ steps }) => steps), cycle };
-    } else if (seen[edge.to] === 0) {
-      seen[edge.to] = 1;
-      way.push({ state: edge.to, next: 0, steps: edge.steps });
-    }
-  }
-  return { ends };
-};
+const ON_THE_WAY = -1;
+const NOWHERE = -1;

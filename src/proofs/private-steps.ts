@@ -28,6 +28,8 @@ const PLACES_MAX = 64;
  * this very actor, which the explorer checks (`isSettledBy`).
  */
 export class PrivateSteps {
+  /** What actors were in by themselves: see `seenIn`. */
+  readonly seen = new Set<string>();
   readonly #stepper: Stepper;
   readonly #idOf: (part: Part) => number;
   readonly #known = new WeakMap<ActorRecord, readonly Place[]>();
@@ -77,6 +79,7 @@ export class PrivateSteps {
           here.public.push(possible);
           continue;
         }
+        for (const each of stepped.seen) this.seen.add(each);
         const id = this.#idOf(part);
         const to = byId.get(id) ?? found.length;
         if (to === found.length) found.push({ part, id, public: [], edges: [] });

@@ -17,6 +17,8 @@ export interface Exploration {
   readonly costUsd?: Prices;
   /** False: what an actor does by itself (an agent that tries again) is taken one step at a time. Slower, with the same result. */
   readonly summaries?: boolean;
+  /** True: what persons may decide, and what follows, is explored as well. It takes longer, and reductions that leave out what persons allow. */
+  readonly persons?: boolean;
 }
 
 /** A way that need not end. */
@@ -28,9 +30,22 @@ export interface Endless {
   readonly steps: { readonly prefix: readonly WayStep[]; readonly cycle: readonly WayStep[] };
 }
 
+/** What follows on what persons decide: from each decision to where the run ends, or waits for the next. */
+export interface AfterDecisions {
+  readonly result: 'proved' | 'not proved' | 'inconclusive';
+  readonly problem: string | null;
+  readonly turns: number | null;
+  readonly calls: number | null;
+  readonly requests: number | null;
+  /** With what persons decide, too. */
+  readonly verdicts: readonly Verdict[];
+  readonly deadEnds: readonly string[];
+  readonly unreachable: Readonly<Record<string, readonly string[]>>;
+}
+
 /** What came of trying everything. */
 export interface Proof {
-  /** Whether every way ends, or waits for a person. */
+  /** Whether every way ends, or waits for a person; and so does what follows on what persons decide, as far as that was explored. */
   readonly result: 'proved' | 'not proved' | 'inconclusive';
   /** Why it is inconclusive. */
   readonly problem: string | null;
@@ -45,8 +60,10 @@ export interface Proof {
   /** By the prices that were given; absent without them, or if nothing was proved. */
   readonly costUsd?: number;
   readonly verdicts: readonly Verdict[];
-  /** Whether some way leads to a question. What persons say is not explored: they may go on for as long as they like. */
+  /** Whether some way leads to a question. Persons may go on for as long as they like: bounds are those up to the first one. */
   readonly mayAsk: boolean;
+  /** Null if nobody is asked, or if it was not explored. */
+  readonly afterDecisions: AfterDecisions | null;
   /** States from which nothing leads on, although the run has not ended and nobody is asked. */
   readonly deadEnds: readonly string[];
   /** States of each machine in which no actor ever rests on any way: without a person, that is. Empty unless all ways were tried. */

@@ -1,14 +1,16 @@
 import { canonicalJson } from '../events/encode.ts';
 import type { Json } from '../events/json.ts';
-import type { TightState } from '../machines/tight-state.ts';
+import { passesMax, type TightState } from '../machines/tight-state.ts';
 import { counted, FRESH, near, type Reduce } from './reduce.ts';
 
 /** What the guards of a tight loop can see of it. */
 export const reduceTight: Reduce = (given) => {
   const state = given as TightState; // Kept for the machine of tight loops only.
   const { limits, spent, halt, current, ran } = state;
+  const max = passesMax(state);
   return {
-    passes: counted(limits.passes, state.passes.length),
+    // What persons have allowed is more of the same.
+    passes: max === null ? 'any' : max - state.passes.length,
     // Of the last pass only whether it was good decides anything.
     wasGood: state.passes.at(-1)?.test?.passed ?? null,
     current: [current.review?.passed ?? null, current.test?.passed ?? null],
@@ -35,11 +37,7 @@ export const reduceTight: Reduce = (given) => {
     artifacts: [state.artifacts.at(-1) ?? null, [...new Set(state.artifacts)].sort()],
     calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
     spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
-    counts: [
-      counted(limits.unchanged, state.unchanged),
-      counted(limits.oscillations, state.oscillations),
-      state.allowed,
-    ],
+    counts: [counted(limits.unchanged, state.unchanged), counted(limits.oscillations, state.oscillations)],
     paused: state.pauseReasons,
     halt: halt && [halt.verdict, halt.met?.limit ?? null, state.resume],
   };

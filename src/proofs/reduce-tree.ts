@@ -1,6 +1,6 @@
 import { canonicalJson } from '../events/encode.ts';
 import { isJsonObject, type Json } from '../events/json.ts';
-import type { KnownTree, Link } from '../machines/coordinator-checks.ts';
+import { ancestorsOf, type KnownTree, type Link } from '../machines/coordinator-checks.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { queueItems } from '../machines/coordinator-queue.ts';
 import { READ_AT_ONCE_MAX } from '../machines/coordinator-rules.ts';
@@ -18,10 +18,35 @@ import {
 } from '../machines/tree-state.ts';
 import { counted, FAR, FRESH, near, type Reduce, type Reductions } from './reduce.ts';
 
-/** Ids are numbers in the order of coming, which decide nothing: a feedback is known by its two ends. */
-const inChain = (chain: readonly Link[]): Json => chain.map(({ from, to }) => `${from}>${to}`);
+/**
+ * What can be seen of the feedbacks that led to something at a node. Ids are numbers in the order of coming, which decide nothing: a
+ * feedback is known by its two ends. Without planners each goes further up than the one before it, so that none comes back to
+ * where one began, and only how many there are counts: if what can still follow might be too many.
+ */
+const inChain = (chain: readonly Link[], node: string, { tree, hops }: Above): Json => {
+  if (mayPlan(tree)) return chain.map(({ from, to }) => `${from}>${to}`);
+  const mayFollow = ancestorsOf(tree, node).length - 1;
+  return hops === null || chain.length + mayFollow < hops ? [] : chain.length;
+};
+
+const mayPlan = (tree: KnownTree): boolean => Object.values(tree).some(({ plans }) => plans);
+
+/** What a chain of feedbacks is judged by. */
+interface Above {
+  readonly tree: KnownTree;
+  readonly hops: number | null;
+}
 
 const sorted = (values: readonly Json[]): Json => values.map((value) => canonicalJson(value)).sort();
+
+const hashes = new WeakMap<object, string>();
+
+/** The plan is the same object from state to state, unless a planner changes it. */
+const shapeHash = (shape: TreeState['nodes'] | KnownTree): string => {
+  const known = hashes.get(shape) ?? hashOf(shape as unknown as Json);
+  hashes.set(shape, known);
+  return known;
+};
 
 /** What the guards of a tree run can see of it. */
 export const reduceTree: Reduce = (given) => {
@@ -34,7 +59,7 @@ export const reduceTree: Reduce = (given) => {
     return source === undefined ? 'queued' : `${source}>${target} ${kind} ${stage}`;
   };
   return {
-    plan: hashOf(state.nodes as unknown as Json),
+    plan: shapeHash(state.nodes),
     records: Object.fromEntries(
       Object.entries(state.records).map(([id, record]) => [
         id,
@@ -77,20 +102,17 @@ const waitsOf = (
   id: string,
   { record, label }: { record: NodeRecord; label: (id: string) => Json },
 ) => {
-  const isTop = isTopOf(view.state, id);
+  const above = { tree: view.tree, hops: view.state.limits.hops };
+  const isTop = isTopIn(view.tree, id);
   return {
-    bound: sorted(record.bound.map((item) => [label(item.id), isTop ? [] : inChain(item.chain)])),
+    bound: sorted(
+      record.bound.map((item) => [label(item.id), isTop ? [] : inChain(item.chain, item.source, above)]),
+    ),
     blockedBy: sorted(record.blockedBy.map(label)),
     verifies: sorted(record.verifies.map(label)),
-    cause: isTop || isForgotten(record) ? [] : inChain(record.cause),
-    addedBy: inChain(record.addedBy),
+    cause: isTop || isForgotten(record) ? [] : inChain(record.cause, id, above),
+    addedBy: inChain(record.addedBy, id, above),
   };
-};
-
-/** Whether a node has nobody above it that it could report to, and adds nothing: then nobody looks at why it ran. */
-const isTopOf = ({ nodes }: Pick<TreeState, 'nodes'>, id: string): boolean => {
-  const node = nodeOf({ nodes }, id);
-  return node?.parent === null && !node.plans;
 };
 
 /** Whether the next execution has causes of its own. */
@@ -98,26 +120,26 @@ const isForgotten = ({ status, bound, blockedBy, repeats, refusals }: NodeRecord
   status === 'done' && bound.length + blockedBy.length + repeats + refusals === 0;
 
 /** Its attempts are counted as rounds. What is on its way to the top has a chain that nobody adds to. */
-const entryOf = (
-  tree: KnownTree,
-  { from, to, kind, priority, stage, slot, chain, escalates }: Entry,
-): Json => [
+const entryOf = (above: Above, { from, to, kind, priority, stage, slot, chain, escalates }: Entry): Json => [
   from,
   to,
   kind,
   priority,
   stage,
-  slot,
-  isTopIn(tree, to) ? [] : inChain(chain),
+  slot !== null,
+  isTopIn(above.tree, to) ? [] : inChain(chain, from, above),
   escalates !== null,
 ];
 
+/** Whether a node has nobody above it that it could report to, and adds nothing: then nobody looks at why it ran. */
 const isTopIn = (tree: KnownTree, id: string): boolean => tree[id]?.parent === null && !tree[id].plans;
 
-/** All that waits for the top is given to it at once, and nobody looks at what came first. */
-const queueOf = (tree: KnownTree, to: string, items: readonly Entry[]): Json => {
-  const entries = items.map((item) => entryOf(tree, item));
-  return isTopIn(tree, to) && items.length <= READ_AT_ONCE_MAX ? sorted(entries) : entries;
+/** All that waits for a node is given to it at once; what came first shows in the chain of causes only, if in anything. */
+const queueOf = (above: Above, to: string, items: readonly Entry[]): Json => {
+  const entries = items.map((item) => entryOf(above, item));
+  return (isTopIn(above.tree, to) || !mayPlan(above.tree)) && items.length <= READ_AT_ONCE_MAX
+    ? sorted(entries)
+    : entries;
 };
 
 /** How many feedbacks must be left so that they are not counted. The explorer checks that they are left on every way. */
@@ -127,17 +149,17 @@ const reduceCoordinator =
   (far: number): Reduce =>
   (given) => {
     const state = given as CoordinatorState; // Kept under the name of its machine only.
-    const { limits, slots, open } = state;
+    const { limits, open, tree } = state;
+    const above = { tree, hops: limits.hops };
     return {
-      tree: hashOf(state.tree as unknown as Json),
+      tree: shapeHash(state.tree),
       made: limits.feedbacks === null ? 'any' : near(limits.feedbacks - state.made, far),
       rounds: limits.pairRounds === null ? 'any' : state.rounds,
       granted: state.granted,
       queues: Object.fromEntries(
-        Object.entries(state.queues).map(([to, queue]) => [to, queueOf(state.tree, to, queueItems(queue))]),
+        Object.entries(state.queues).map(([to, queue]) => [to, queueOf(above, to, queueItems(queue))]),
       ),
-      open: sorted(Object.values(open).map((entry) => entryOf(state.tree, entry))),
-      slots: Object.keys(slots).sort(),
+      open: sorted(Object.values(open).map((entry) => entryOf(above, entry))),
     };
   };
 

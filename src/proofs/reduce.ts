@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { Severity } from '../events/severity.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
+import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { FEEDBACK } from '../machines/feedback-work.ts';
 import { type IssueRecord, knownIssue, readIssues } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
@@ -11,6 +12,7 @@ import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
 import type { ExploredSystem, Part } from './explored-system.ts';
 import { reduceFeedback, reduceLoops } from './reduce-feedback.ts';
+import { isInSlot, slotNameOf } from './slot-names.ts';
 
 /**
  * Reduces the context of a machine to what its guards can see. Two contexts that reduce to the same value must lead to the
@@ -60,7 +62,8 @@ export const reduceRun: Reduce = (given) => {
               ? Object.entries(step.answers).map((said) => saidOf(state, id, said))
               : [],
           failures: step.status === 'working' ? Object.keys(step.failures) : [],
-          rejections: counted(limits.passes, step.rejections),
+          // What persons have allowed is more of the same.
+          rejections: limits.passes === null ? 'any' : limits.passes + state.allowed - step.rejections,
           // A step that waits for feedback of its own has heeded nothing yet, however much it has heard.
           unseen: [step.feedback.length - step.seen, Math.min(step.seen - step.heeded, 1)],
           corrects: [step.seen > step.outdated, step.feedback.length > step.outdated],
@@ -82,10 +85,9 @@ export const reduceRun: Reduce = (given) => {
     calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
     spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
     counts: [
-      counted(limits.feedbacks, state.feedbacks),
+      limits.feedbacks === null ? 'any' : limits.feedbacks - state.feedbacks,
       counted(limits.unchanged, state.unchanged),
       counted(limits.oscillations, state.oscillations),
-      state.allowed,
     ],
     paused: state.pauseReasons,
     feedback: reduceLoops(state),
@@ -191,7 +193,8 @@ export const createKeys = (reductionOf: (machine: string) => Reduce | undefined)
     const found = known.get(record);
     if (found !== undefined) return found;
     const state = stateOf(record, reductionOf);
-    const id = numbered(canonicalJson([placeOf(record.address), record.machine, ...state]));
+    const place = isInSlot(record.address) ? null : placeOf(record.address);
+    const id = numbered(canonicalJson([place, record.machine, ...state]));
     known.set(record, id);
     return id;
   };
@@ -203,8 +206,12 @@ export const createKeys = (reductionOf: (machine: string) => Reduce | undefined)
     idOf,
     keyOf: (system) => {
       const found: number[] = [];
-      for (const record of system.actors.values())
-        if (record.status === 'active') found.push(idOf({ record, open: system.openOf(record.address) }));
+      for (const record of system.actors.values()) {
+        if (record.status !== 'active') continue;
+        const id = idOf({ record, open: system.openOf(record.address) });
+        const { address } = record;
+        found.push(isInSlot(address) ? numbered(`${id} ${slotNameOf(system, address)}`) : id);
+      }
       return `${system.verdict()} ${found.sort((one, other) => one - other).join()}`;
     },
   };
@@ -234,6 +241,7 @@ const stateOf = (
     reduce ? reduce(context) : context,
     Object.keys(waits.calls).sort(),
     Object.keys(waits.timers).sort(),
-    Object.keys(waits.children).sort(),
+    // Those of a coordinator go by what they work on.
+    machine === COORDINATOR ? null : Object.keys(waits.children).sort(),
   ];
 };

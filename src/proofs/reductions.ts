@@ -19,6 +19,16 @@ export interface Mode {
   readonly isExact: boolean;
   /** Limits that are far away are counted, too. */
   readonly counts: boolean;
+  /** Rounds between the nodes of a tree are counted beside the states. */
+  readonly setsAside: boolean;
+}
+
+/** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
+export class NotSo {
+  readonly mode: Mode;
+  constructor(mode: Mode) {
+    this.mode = mode;
+  }
 }
 
 /** These have the same machine under whatever names their users give them. */

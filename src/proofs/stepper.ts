@@ -2,11 +2,13 @@ import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Registry } from '../actors/registry.ts';
 import type { Stimulus } from '../actors/stimulus.ts';
 import { createKernel, type Kernel } from '../actors/turn.ts';
+import { encode } from '../events/encode.ts';
 import type { Address, NewEvent } from '../events/event.ts';
 import type { OpenCall, Turn } from '../events/turn.ts';
 import { isReservedType } from '../events/vocabulary.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import type { CoordinatorState } from '../machines/coordinator-state.ts';
+import { QUESTION, type QuestionInput } from '../machines/question-machine.ts';
 import { ExploredSystem, type Taken } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
 import { answerTo, isFixed, type Outcomes, outcomesFor } from './outcomes.ts';
@@ -31,12 +33,25 @@ export interface Stepped {
   readonly taken: Taken | null;
   /** Every actor that was looked at: what came of it depends on no others. */
   readonly reads: ReadonlySet<Address>;
+  /** In which states of which machines actors have come to rest: see `seenIn`. */
+  readonly seen: readonly string[];
 }
+
+const SEPARATOR = '\n';
+
+/** What was seen, as the values of states by machine. */
+export const seenIn = (seen: Iterable<string>): ReadonlyMap<string, ReadonlySet<string>> => {
+  const byMachine = new Map<string, Set<string>>();
+  for (const each of seen) {
+    const [machine = '', value = ''] = each.split(SEPARATOR);
+    const values = byMachine.get(machine) ?? new Set();
+    byMachine.set(machine, values.add(value));
+  }
+  return byMachine;
+};
 
 /** Drives the kernel, one thing that happens at a time, and keeps an account of what it takes. */
 export class Stepper {
-  /** The values of states that actors of each machine were in. */
-  readonly statesSeen = new Map<string, Set<string>>();
   /** The least that a tree of the system allows. */
   feedbacksMax = Number.POSITIVE_INFINITY;
   readonly #kernel: Kernel;
@@ -48,10 +63,8 @@ export class Stepper {
     this.#outcomes = outcomes;
   }
 
-  start(
-    stimulus: Omit<Extract<Stimulus, { kind: 'start' }>, keyof ReturnType<typeof header>>,
-  ): ExploredSystem {
-    return this.#take(new ExploredSystem(), { ...header('start'), ...stimulus }).system;
+  start(stimulus: Omit<Extract<Stimulus, { kind: 'start' }>, keyof ReturnType<typeof header>>): Stepped {
+    return this.#take(new ExploredSystem(), { ...header('start'), ...stimulus });
   }
 
   /** Everything that can happen next to one actor without a person. */
@@ -71,6 +84,19 @@ export class Stepper {
         };
       }),
     ];
+  }
+
+  /** Everything that persons may say to a question. */
+  decisions({ actors }: ExploredSystem): readonly Decision[] {
+    const open = [...actors.values()].filter(
+      ({ machine, status }) => machine === QUESTION && status === 'active',
+    );
+    return open.flatMap((record) => {
+      const context: unknown = record.snapshot?.context;
+      const { options, isFree } = (context ?? NO_OPTIONS) as Pick<QuestionInput, 'options' | 'isFree'>; // As its machine keeps it.
+      const all: readonly (string | null)[] = [...options.map(({ id }) => id), ...(isFree ? [null] : [])];
+      return all.map((option) => ({ record, possible: decision(record, option) }));
+    });
   }
 
   #answers(call: OpenCall): readonly Possible[] {
@@ -119,21 +145,46 @@ export class Stepper {
     };
     const result = this.#kernel.turn(watched, stimulus);
     if (result.kind === 'refused') throw result.error;
-    if (result.kind !== 'turn') return { system, weight: weightOf(system, null), taken: null, reads };
-    for (const { machine, stateJson } of result.turn.events) this.#note(machine, stateJson);
+    if (result.kind !== 'turn')
+      return { system, weight: weightOf(system, null), taken: null, reads, seen: [] };
     for (const record of result.actors.values()) {
       const max = coordinatorOf(record)?.limits.feedbacks ?? Number.POSITIVE_INFINITY;
       this.feedbacksMax = Math.min(this.feedbacksMax, max);
     }
-    return { system: system.after(result), weight: weightOf(system, result), taken: result, reads };
-  }
-
-  #note(machine: string, stateJson: string): void {
-    const known = this.statesSeen.get(machine);
-    if (known) known.add(stateJson);
-    else this.statesSeen.set(machine, new Set([stateJson]));
+    const seen = result.turn.events.map(({ machine, stateJson }) => `${machine}${SEPARATOR}${stateJson}`);
+    return { system: system.after(result), weight: weightOf(system, result), taken: result, reads, seen };
   }
 }
+
+/** What a person says to a question. */
+export interface Decision {
+  readonly record: ActorRecord;
+  readonly possible: Possible;
+}
+
+const decision = ({ address }: ActorRecord, option: string | null): Possible => ({
+  step: {
+    kind: 'decides',
+    label: option === null ? 'a person answers freely' : `a person decides: ${option}`,
+    actor: address,
+    option,
+  },
+  stimulus: {
+    ...header('decision'),
+    kind: 'message',
+    to: address,
+    type: 'question.answer',
+    data: encode({ option, value: option === null ? FREE_ANSWER : null, note: null, by: null }),
+    expectedVersion: undefined,
+  },
+  call: null,
+  isFixed: true,
+});
+
+const NO_OPTIONS = { options: [], isFree: false };
+
+/** What a person says who is not held to options. */
+export const FREE_ANSWER = 'as they like';
 
 const beginning = (call: OpenCall): Possible => {
   const { actor, generation, agent } = call;

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { FAULT_TABLE, WORK_PHASES } from '../machines/story-phases.ts';
 import type { AgentOutcome } from './outcomes.ts';
-import type { Proof } from './proof.ts';
+import type { AfterDecisions, Proof } from './proof.ts';
 
 const rejectedFor = (category: string): Json => ({
   decision: 'rejected',
@@ -94,14 +94,39 @@ export const sumOf = (all: readonly Proof[], distinct: readonly Proof[]): Proof 
         ),
     verdicts: [...new Set(distinct.flatMap(({ verdicts }) => verdicts))].sort(),
     mayAsk: distinct.some(({ mayAsk }) => mayAsk),
+    afterDecisions: afterAll(all, distinct),
     deadEnds: distinct.flatMap(({ deadEnds }) => deadEnds),
     unreachable: neverReached(distinct),
     endless: doubtful?.endless ?? null,
   };
 };
 
+/** While a person decides on one of them, all others may go on from wherever they are. */
+const afterAll = (all: readonly Proof[], distinct: readonly Proof[]): AfterDecisions | null => {
+  const afters = distinct.flatMap(({ afterDecisions }) => afterDecisions ?? []);
+  if (afters.length === 0) return null;
+  const doubtful = afters.find(({ result }) => result !== 'proved');
+  const total = (member: 'turns' | 'calls' | 'requests'): number | null =>
+    doubtful
+      ? null
+      : all.reduce(
+          (sum, proof) => sum + Math.max(proof[member] ?? 0, proof.afterDecisions?.[member] ?? 0),
+          0,
+        );
+  return {
+    result: doubtful?.result ?? 'proved',
+    problem: doubtful?.problem ?? null,
+    turns: total('turns'),
+    calls: total('calls'),
+    requests: total('requests'),
+    verdicts: [...new Set(afters.flatMap(({ verdicts }) => verdicts))].sort(),
+    deadEnds: afters.flatMap(({ deadEnds }) => deadEnds),
+    unreachable: neverReached(afters),
+  };
+};
+
 /** What none of them gets to. */
-const neverReached = (proofs: readonly Proof[]): Proof['unreachable'] => {
+const neverReached = (proofs: readonly Pick<Proof, 'unreachable'>[]): Proof['unreachable'] => {
   const [first] = proofs;
   const machines = Object.entries(first?.unreachable ?? {}).map(([machine, states]) => [
     machine,

@@ -1,9 +1,9 @@
 import type { Registry } from '../actors/registry.ts';
-import { isJsonObject, type Json } from '../events/json.ts';
+import type { Json } from '../events/json.ts';
 import { boardMachine } from '../machines/board-machine.ts';
 import type { StoriesInput } from '../machines/board-state.ts';
-import { ancestorsOf } from '../machines/coordinator-checks.ts';
 import { type FeedbackRequest, isFeedbackRequest } from '../machines/feedback-work.ts';
+import type { Limits } from '../machines/limits.ts';
 import { phaseMachine } from '../machines/phase-machine.ts';
 import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { needsOf, type Plan, type Step, workersOf } from '../machines/plan.ts';
@@ -12,14 +12,14 @@ import { type RunInput, runMachine } from '../machines/run-machine.ts';
 import { LOOK_AGENT, WRITE_AGENT } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
-import { shapeOf } from '../machines/tree-plan.ts';
 import type { TreeRunInput } from '../machines/tree-state.ts';
 import { ASSUMED, isCoarse, outcomesOfPhases, withExploredShapes } from './explore-phases.ts';
 import { explore } from './explorer.ts';
 import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
-import { freshArtifact, freshIssue } from './reduce.ts';
+import { FAR, freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
+import { assumedInTree, outcomesInTree } from './tree-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -93,7 +93,7 @@ const decisions = (
 const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
 
 export type WorstCaseOptions = Partial<
-  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries'>
+  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries' | 'persons'>
 >;
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
@@ -105,10 +105,32 @@ export const worstCase = async (
   const proof = await proofOf(registry, given);
   const cap = registry.newest(given.workflow)?.workflow.options.turnsMax ?? turnsPerRun;
   const caveat = proof.result === 'proved' && hasFiles(registry, given) ? FILES_CAVEAT : '';
-  const mayTalk = registry.newest(given.workflow)?.workflow.machine === runMachine && !given.outcomes;
-  const phases = given.outcomes ? undefined : phasesOf(registry, given);
-  const assumed = mayTalk ? WITHOUT_FEEDBACK : phases && isCoarse(phases) ? ASSUMED : '';
-  return { ...proof, text: `${inWords(proof, cap)}${caveat}${assumed}` };
+  // Whoever says what agents may do knows what that leaves out.
+  const assumed = given.outcomes ? '' : assumedOf(registry, given);
+  const far = proof.endless && hasFarLimit(registry, given) ? FAR_LIMIT : '';
+  return { ...proof, text: `${inWords(proof, cap)}${far}${caveat}${assumed}` };
+};
+
+/** What was not tried. */
+const assumedOf = (registry: Registry, given: Pick<Exploration, 'workflow' | 'input'>): string => {
+  if (registry.newest(given.workflow)?.workflow.machine === runMachine) return WITHOUT_FEEDBACK;
+  const tree = treeOf(registry, given);
+  if (tree) return assumedInTree(tree);
+  const phases = phasesOf(registry, given);
+  return phases && isCoarse(phases) ? ASSUMED : '';
+};
+
+/** A limit that is far away is not counted down: what only it ends shows as endless. */
+const FAR_LIMIT = `, but for its limit on calls, which is not counted down from more than ${FAR}`;
+
+const hasFarLimit = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): boolean => {
+  const prepared = registry.newest(workflow)?.workflow.options.prepare?.(input);
+  // What the loops of the package prepare has its limits here, or in its settings.
+  const { limits, settings } = (prepared ?? {}) as { limits?: Limits; settings?: { limits?: Limits } };
+  return ((limits ?? settings?.limits)?.calls ?? 0) > FAR;
 };
 
 /** What is in files is not known before a run reads them. */
@@ -155,8 +177,8 @@ const outcomesOf = (
   if (registered?.machine === tightMachine) return (agent) => (agent === 'developer' ? DEVELOPER : REVIEWER);
   if (registered?.machine === boardMachine && registered.options.prepare)
     return storyOutcomes(registered.options.prepare(input) as StoriesInput); // A board prepares nothing else.
-  if (registered?.machine === treeMachine && registered.options.prepare)
-    return outcomesInTree(registered.options.prepare(input) as TreeRunInput); // A tree run prepares nothing else.
+  const tree = treeOf(registry, { workflow, input });
+  if (tree) return outcomesInTree(tree);
   const phases = phasesOf(registry, { workflow, input });
   if (phases) return outcomesOfPhases(phases, WORKER);
   if (registered?.machine !== runMachine || !registered.options.prepare) return () => [];
@@ -183,35 +205,6 @@ const storyOutcomes =
     return reviewers.includes(agent) ? [...REVIEWS, FAILS] : [{ name: 'works', output: 'work' }, FAILS];
   };
 
-/** What a planner may plan is beyond all counting: then whoever wants to know says what it may do. */
-const outcomesInTree = ({ nodes }: TreeRunInput): Exploration['outcomes'] => {
-  if (nodes.some(({ plans }) => plans)) return () => [];
-  const tree = shapeOf(nodes);
-  const above = (id: string) => ancestorsOf(tree, id).find((each) => tree[each]?.works === true);
-  const reports: AgentOutcome = {
-    name: 'asks the node above for a fix',
-    output: { passed: false },
-    feedback: ({ input }) => {
-      const { node = '' } = (isJsonObject(input) ? input : {}) as { readonly node?: string };
-      return [
-        {
-          from_node: node,
-          to_node: above(node) ?? '',
-          feedback_type: 'FIX_REQUEST',
-          message: 'not good',
-          suggested_fix: 'mend it',
-          priority: 'high',
-        },
-      ];
-    },
-  };
-  return (agent) => [
-    { name: 'makes something new', output: ({ nth }) => freshArtifact(nth) },
-    ...(nodes.some((node) => node.agent === agent && above(node.id) !== undefined) ? [reports] : []),
-    FAILS,
-  ];
-};
-
 /** What a phase run is started with, if it is one. */
 const phasesOf = (
   registry: Registry,
@@ -222,6 +215,16 @@ const phasesOf = (
   return registered.options.prepare?.(input) as PhaseRunInput | undefined; // A phase run prepares nothing else.
 };
 
+/** What a tree run is started with, if it is one. */
+const treeOf = (
+  registry: Registry,
+  { workflow, input }: Pick<Exploration, 'workflow' | 'input'>,
+): TreeRunInput | undefined => {
+  const registered = registry.newest(workflow)?.workflow;
+  if (registered?.machine !== treeMachine) return undefined;
+  return registered.options.prepare?.(input) as TreeRunInput | undefined; // A tree run prepares nothing else.
+};
+
 /** With those that are run as its steps. */
 const plansOf = (plan: Plan): readonly Plan[] => [
   plan,
@@ -229,12 +232,24 @@ const plansOf = (plan: Plan): readonly Plan[] => [
 ];
 
 const inWords = (proof: Proof, cap: number): string => {
-  const { result, calls, requests, turns, mayAsk, problem, endless, costUsd } = proof;
+  const { result, turns, mayAsk, problem, endless, costUsd, afterDecisions } = proof;
   const cost = costUsd === undefined ? '' : `, for at most $${costUsd.toFixed(2)}`;
-  const retried = calls === requests ? '' : ` (${calls} with retries)`;
-  if (result === 'proved')
-    return `at most ${requests} calls of agents${retried} in ${turns} turns${cost}${mayAsk ? ', then it ends or asks a person' : ''}`;
+  if (result === 'proved') {
+    const asks = mayAsk ? `, then it ends or asks a person${afterwards(afterDecisions)}` : '';
+    return `at most ${callsOf(proof)} in ${turns} turns${cost}${asks}`;
+  }
   const why =
     problem ?? (endless ? `it need not end (${endless.cycle.join(', ')})` : 'it may come to a halt');
   return `not proved, at most ${cap} turns by the cap: ${why}`;
+};
+
+const callsOf = ({ requests, calls }: Pick<Proof, 'requests' | 'calls'>): string =>
+  `${requests} calls of agents${calls === requests ? '' : ` (${calls} with retries)`}`;
+
+/** Persons may go on for as long as they like. */
+const afterwards = (after: Proof['afterDecisions']): string => {
+  if (!after) return '';
+  return after.result === 'proved'
+    ? `; at most ${callsOf(after)} in ${after.turns} turns from one decision to the next`
+    : `; what follows on a decision was not explored to the end (${after.problem})`;
 };

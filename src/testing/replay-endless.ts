@@ -11,6 +11,7 @@ import {
   type Workflow,
 } from '../index.ts';
 import { earlierOutputs, saidIn } from '../proofs/outcomes.ts';
+import { FREE_ANSWER } from '../proofs/stepper.ts';
 import { createVirtualClock } from './virtual-clock.ts';
 
 export interface EndlessOptions {
@@ -68,9 +69,17 @@ export const replayEndless = async (
     await runtime.start(workflow.name, input, { id: RUN });
     const events: number[] = [];
     const states: Record<string, Json>[] = [];
+    /** Answers the question at a place, if it is open; those before it at the same place are closed. */
+    const decide: Playing['decide'] = async ({ actor, option }) => {
+      const place = placeOf(actor.replace(EXPLORED_RUN, RUN));
+      const open = (await runtime.questions({ run: RUN })).find(({ id }) => placeOf(id) === place);
+      if (!open) return false;
+      await runtime.answer(open.id, option, option === null ? { value: FREE_ANSWER } : {});
+      return true;
+    };
     const play = async (steps: readonly WayStep[]): Promise<void> => {
       for (const step of steps)
-        await stage.play(step, { count: () => count, advance: (byMs) => clock.advance(byMs) });
+        await stage.play(step, { count: () => count, advance: (byMs) => clock.advance(byMs), decide });
       await stage.settle(endless.steps.cycle, () => count);
       events.push(count);
       states.push(stage.states(where));
@@ -92,6 +101,7 @@ interface Waiting {
 interface Playing {
   readonly count: () => number;
   readonly advance: (byMs: number) => void;
+  readonly decide: (step: WayStep & { kind: 'decides' }) => Promise<boolean>;
 }
 
 /** A child that was started anew has a number in its address. */
@@ -107,11 +117,20 @@ const createStage = ({ steps }: Endless) => {
       request.signal.addEventListener('abort', () => fail(new Error('It was called off.')));
     });
   const names = [...steps.prefix, ...steps.cycle].flatMap((step) =>
-    step.kind === 'fires' || step.agent.startsWith('lw.') ? [] : [step.agent],
+    'agent' in step && !step.agent.startsWith('lw.') ? [step.agent] : [],
   );
   const isHere = (step: WayStep, { request }: Waiting): boolean =>
     !request.signal.aborted && placeOf(request.actor) === placeOf(step.actor.replace(EXPLORED_RUN, RUN));
-  const play = async (step: WayStep, { count, advance }: Playing): Promise<void> => {
+  const play = async (step: WayStep, { count, advance, decide }: Playing): Promise<void> => {
+    if (step.kind === 'decides') {
+      let isDecided = false;
+      for (const patient = Date.now() + PATIENCE_MS; !isDecided && Date.now() < patient; ) {
+        isDecided = await decide(step);
+        await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+      }
+      await until(step, () => isDecided);
+      return;
+    }
     if (step.kind === 'fires') {
       const before = count();
       // Each time twice as far: what is due soonest is first.
@@ -134,7 +153,7 @@ const createStage = ({ steps }: Endless) => {
   };
   /** What comes next must be there, and nothing else come any more. */
   const settle = async ([next]: readonly WayStep[], count: () => number): Promise<void> => {
-    if (next && next.kind !== 'fires' && !next.agent.startsWith('lw.'))
+    if (next && 'agent' in next && !next.agent.startsWith('lw.'))
       await until(next, () => waiting.some((each) => isHere(next, each)));
     for (let quiet = 0, before = count(); quiet < QUIET_TIMES; quiet += 1) {
       await new Promise((resolve) => setTimeout(resolve, QUIET_MS));

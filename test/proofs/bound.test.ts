@@ -73,17 +73,29 @@ const storyReview = (decision: string, category = 'code') => ({
   issues: decision === 'rejected' ? [{ severity: 'critical', category, description: 'a fault' }] : [],
   feedback: '',
 });
-const reportsUp: Lines = ({ input }) => {
-  const { node = '' } = input as { node?: string };
-  const item: JsonObject = {
-    from_node: node,
-    to_node: 'n0',
-    feedback_type: 'FIX_REQUEST',
-    message: 'not good',
-    suggested_fix: 'mend it',
-    priority: 'high',
+/** Asks any node above it for a fix; then what cannot be taken, at which it is asked again. */
+const reporting =
+  (above: Readonly<Record<string, readonly string[]>>): Lines =>
+  ({ input }) => {
+    const { node = '' } = input as { node?: string };
+    const item = (to: string): JsonObject => ({
+      from_node: node,
+      to_node: to,
+      feedback_type: 'FIX_REQUEST',
+      message: 'not good',
+      suggested_fix: 'mend it',
+      priority: 'high',
+    });
+    const reports = (above[node] ?? []).map((to) => answer({ passed: false }, { feedback: [item(to)] }));
+    return [...reports, somethingNew(), answer(null, { feedback: [{}] })];
   };
-  return [...(node === 'n0' ? [] : [answer({ passed: false }, { feedback: [item] })]), somethingNew()];
+const reportsUp = reporting({ n1: ['n0'], n2: ['n0'] });
+const reportsToAny = reporting({ n1: ['n0'], n2: ['n1', 'n0'] });
+/** Which of its lines each node takes on the longest way: first what cannot be taken, then one for each time that it is asked. */
+const LONGEST_IN_CHAIN: Readonly<Record<string, readonly number[]>> = {
+  n0: [1, 0, 0, 0, 0, 0],
+  n1: [2, 1, 0, 1, 1, 0, 1, 1],
+  n2: [3, 0, 1, 0, 1, 1],
 };
 const phaseFault = (phase: string, description: string) => ({
   assessment: 'fail',
@@ -190,6 +202,19 @@ const loopsOf = (variant: number): readonly Bounded[] => {
       }) as Workflow,
       input: { task: 'the task' },
       lines: { n0: reportsUp, n1: reportsUp, n2: reportsUp },
+      // It is asked again as often as it may be, and reports only then.
+      costly: (who, nth) => (nth % attempts !== 0 ? (who === 'n0' ? 1 : 2) : 0),
+    },
+    {
+      ...given,
+      name: 'chain',
+      workflow: treeRun('tree', {
+        nodes: [{ id: 'n0' }, { id: 'n1', parent: 'n0' }, { id: 'n2', parent: 'n1' }],
+        roles: Object.fromEntries(['n0', 'n1', 'n2'].map((node) => [node, role])),
+      }) as Workflow,
+      input: { task: 'the task' },
+      lines: { n0: reportsToAny, n1: reportsToAny, n2: reportsToAny },
+      costly: (who, nth) => LONGEST_IN_CHAIN[who]?.[nth % attempts === 0 ? nth / attempts : 0] ?? 0,
     },
     {
       ...given,

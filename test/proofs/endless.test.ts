@@ -48,6 +48,7 @@ describe('a way that need not end, as a log', () => {
     const input = { stories: [{ id: 'a' }] };
     const proof = await found(endless, input);
     expect(proof.result).toBe('not proved');
+    expect(proof.text).toMatch(/it need not end .*, but for its limit on calls, which is not counted down/);
     const file = temporaryFile();
     const replay = await replayEndless(endless, proof, { file, input, times: 3 });
     expectCycle(replay);

@@ -1,0 +1,189 @@
+import type { Address } from '../events/event.ts';
+import type { ExploredSystem } from './explored-system.ts';
+import type { WayStep } from './graph.ts';
+import { isSettledBy } from './private-races.ts';
+import { type Place, PrivateSteps } from './private-steps.ts';
+import type { Keys } from './reduce.ts';
+import { type Mode, NotSo } from './reductions.ts';
+import { roundsMaxIn, settled, withUsed } from './rounds-aside.ts';
+import type { Possible, Stepper } from './stepper.ts';
+import { greaterWeight, sumOfWeights, WEIGHS_NOTHING, type Weight } from './weight.ts';
+
+export interface Move {
+  readonly system: ExploredSystem;
+  readonly key: string;
+  readonly weight: Weight;
+  readonly steps: readonly WayStep[];
+  /** Pairs of nodes that begin a round in it, and those that it supposes to have none left. */
+  readonly uses: readonly string[];
+  readonly without: readonly string[];
+  /** Whether it is the answer of another move, given after more tries. */
+  readonly isRepeat: boolean;
+  /** Whether a person decides. */
+  readonly isDecision: boolean;
+  /** In which states actors have come to rest: see `seenIn`. */
+  readonly seen: readonly string[];
+}
+
+/** One way of a move. */
+type Taken = Omit<Move, 'isRepeat' | 'isDecision'>;
+
+/** Everything that can happen in a state. */
+export class Moves {
+  readonly #mode: Mode;
+  readonly #stepper: Stepper;
+  readonly #keys: Keys;
+  readonly #private: PrivateSteps;
+
+  /** What actors were in by themselves. */
+  get seen(): Iterable<string> {
+    return this.#private.seen;
+  }
+
+  constructor(mode: Mode, stepper: Stepper, keys: Keys) {
+    this.#mode = mode;
+    this.#stepper = stepper;
+    this.#keys = keys;
+    this.#private = new PrivateSteps(stepper, keys.idOf);
+  }
+
+  /** Everything that can happen next without a person. */
+  from(system: ExploredSystem, isSample: boolean): readonly Move[] {
+    const moves: Move[] = [];
+    for (const address of system.open.keys()) {
+      const places = this.#placesOf(system, address);
+      const byLabel = new Map<string, string>();
+      for (const choice of this.#mode.isExact || isSample ? allOf(places) : longestOf(places))
+        for (const move of this.#variants(system, choice, isSample)) {
+          const label = `${choice.label} ${move.without.join()}`;
+          moves.push({ ...move, isRepeat: byLabel.has(label), isDecision: false });
+          // From wherever an actor got to by itself, the same answer must lead to the same: else all are tried everywhere.
+          const isOther = (byLabel.get(label) ?? move.key) !== move.key;
+          if (isOther && !this.#mode.isExact) throw new NotSo({ ...this.#mode, isExact: true });
+          byLabel.set(label, move.key);
+        }
+    }
+    return moves;
+  }
+
+  /** Everything that persons may decide. */
+  decisions(system: ExploredSystem, isSample: boolean): readonly Move[] {
+    return this.#stepper.decisions(system).flatMap(({ record, possible }) => {
+      const open = system.openOf(record.address);
+      const place = { record, open, weight: WEIGHS_NOTHING, steps: [], public: [], isEnd: false };
+      const choice = { place, possible, label: possible.step.label, weight: WEIGHS_NOTHING };
+      const moves = this.#variants(system, choice, isSample);
+      return moves.map((move) => ({ ...move, isRepeat: false, isDecision: true }));
+    });
+  }
+
+  #placesOf(system: ExploredSystem, address: Address): readonly Place[] {
+    return this.#mode.summarizes
+      ? this.#private.placesOf(system, address)
+      : this.#private.alone(system, address);
+  }
+
+  /** The same with rounds left, and without, for each pair of nodes that would begin one. */
+  #variants(system: ExploredSystem, choice: Choice, isSample: boolean): readonly Taken[] {
+    const max = this.#mode.setsAside ? roundsMaxIn(system) : null;
+    if (max === null) return [this.#moveFrom(system, choice, NOTHING_USED)];
+    const moves = new Map<string, Taken>();
+    const left: (readonly string[])[] = [[]];
+    for (let without = left.pop(); without; without = left.pop()) {
+      if (moves.has(without.join())) continue;
+      const move = this.#moveFrom(system, choice, { pairs: without, used: max });
+      moves.set(without.join(), move);
+      for (const pair of move.uses) left.push([...without, pair].sort());
+    }
+    const [first] = moves.values();
+    if (isSample && first && max > 1 && first.uses.length > 0) {
+      // The last round must be like any other.
+      const last = this.#moveFrom(system, choice, { pairs: first.uses, used: max - 1 });
+      if (last.key !== first.key || last.uses.join() !== first.uses.join()) throw this.#notAside();
+    }
+    return [...moves.values()];
+  }
+
+  #moveFrom(
+    given: ExploredSystem,
+    { place, possible, weight: before }: Choice,
+    used: { readonly pairs: readonly string[]; readonly used: number },
+  ): Taken {
+    const system = withUsed(given, used.pairs, used.used);
+    const there = place.steps.length === 0 ? system : system.withPart(place);
+    const { steps } = place;
+    if (!possible)
+      return {
+        system: there,
+        key: this.#keys.keyOf(there),
+        weight: before,
+        steps,
+        uses: [],
+        without: [],
+        seen: [],
+      };
+    const stepped = this.#stepper.step(there, possible);
+    let weight = sumOfWeights(before, stepped.weight);
+    for (const other of stepped.reads) {
+      if (!this.#mode.summarizes || other === place.record.address) continue;
+      const places = this.#private.placesOf(there, other);
+      if (places.length < 2) continue;
+      const using = { stepper: this.#stepper, own: this.#private, idOf: this.#keys.idOf };
+      const most = isSettledBy({ there, possible, stepped, places }, using);
+      if (!most) throw new NotSo({ ...this.#mode, summarizes: false });
+      weight = sumOfWeights(weight, most);
+    }
+    const after = this.#mode.setsAside ? settled(stepped.system, used) : { system: stepped.system, used: [] };
+    if (!after) throw this.#notAside();
+    return {
+      system: after.system,
+      key: this.#keys.keyOf(after.system),
+      weight,
+      steps: [...steps, possible.step],
+      uses: after.used,
+      without: used.pairs,
+      seen: stepped.seen,
+    };
+  }
+
+  #notAside(): NotSo {
+    return new NotSo({ ...this.#mode, setsAside: false });
+  }
+}
+
+const NOTHING_USED = { pairs: [], used: 0 } as const;
+
+interface Choice {
+  readonly place: Place;
+  readonly possible: Possible | null;
+  /** What happens, for this actor. */
+  readonly label: string;
+  /** The most that it takes to get to where it can happen. */
+  readonly weight: Weight;
+}
+
+/** What others may notice of an actor, from wherever it can get to by itself. */
+const allOf = (places: readonly Place[]): readonly Choice[] =>
+  places.flatMap((place, nth): readonly Choice[] => {
+    const { weight } = place;
+    const ends = place.isEnd ? [{ place, possible: null, label: `ends ${nth}`, weight }] : [];
+    const happens = place.public.map((possible) => {
+      const { step } = possible;
+      const label = 'call' in step ? `${step.call} ${step.label}` : step.label;
+      return { place, possible, label, weight };
+    });
+    return [...happens, ...ends];
+  });
+
+/** The same answer only once, on the shortest way, as if it took the most to get there. */
+const longestOf = (places: readonly Place[]): readonly Choice[] => {
+  const longest = new Map<string, Choice>();
+  for (const choice of allOf(places)) {
+    const other = longest.get(choice.label);
+    longest.set(
+      choice.label,
+      other ? { ...other, weight: greaterWeight(other.weight, choice.weight) } : choice,
+    );
+  }
+  return [...longest.values()];
+};
