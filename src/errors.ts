@@ -82,6 +82,7 @@ export interface ErrorFields extends AgentErrorFields {
   WRONG_USE: { problem: string; instead: string };
   AMBIGUOUS_ID: { given: string; found: readonly string[] };
   SECRET_IN_FILE: { file: string; path: string };
+  SECRETS_UNREADABLE: { file: string; workflow: string; count: number; problem: string };
 }
 
 export type ErrorCode = keyof ErrorFields;
@@ -320,6 +321,10 @@ const MESSAGES: {
   SECRET_IN_FILE: ({ file, path }) => [
     `"${file}" has what looks like a secret at ${path}, and a workflow is kept in the log.`,
     'Take it out of the file: name its environment variable in passEnv of the agent.',
+  ],
+  SECRETS_UNREADABLE: ({ file, workflow, count, problem }) => [
+    `"${workflow}" declares ${count} secret values in "${file}", which cannot be read from there any more: ${problem}.`,
+    'Put the file back with the same values, new ones after them, so that they are kept out of the log. Nothing was written.',
   ],
 };
 

@@ -27,6 +27,7 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'QUESTION_CLOSED',
   'RUN_ENDED',
   'RUN_EXISTS',
+  'SECRETS_UNREADABLE',
   'SECRET_IN_FILE',
   'UNKNOWN_ACTOR',
   'UNKNOWN_QUESTION',

@@ -54,7 +54,9 @@ export const addImport: AddCommand = (command, { terminal, action }) =>
         const source = readSource(given);
         if (source.kind === 'log') return importOwn(given, source, { terminal, options });
         const known = options.workflow === undefined ? undefined : await goingOn(options);
-        const redactor = createRedactor(known ? await secretsOf([known.described]) : {});
+        const redactor = createRedactor(
+          known ? await secretsOf([known.described], [known.described.name]) : {},
+        );
         const read = readRows(given, source, { format: options.format, redactor });
         if (options.check === true && !known && read.format !== 'settings')
           return tellImport(terminal, { run: null, read }, null);
