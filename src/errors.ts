@@ -149,7 +149,7 @@ const MESSAGES: {
     'Give each story as the path of its file, or with an id of its own, a title and a body.',
   ],
   BAD_WORKFLOW_FILE: ({ file, problems }) => [
-    `The workflow file "${file}" cannot be used:\n${problems.map((each) => `  ${problemLine(file, each)}\n`).join('')}`,
+    `The workflow file "${oneLine(file)}" cannot be used:\n${problems.map((each) => `  ${problemLine(file, each)}\n`).join('')}`,
     'Mend these places and read it again: nothing was run.',
   ],
   BAD_DEFINITION: ({ problem }) => [
@@ -330,7 +330,14 @@ const MESSAGES: {
 
 function problemLine(file: string, { line, column, path, problem, allowed }: FileProblem): string {
   const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
-  return `${place}${path === '' ? '' : ` ${path}`}: ${problem}${allowed === null ? '' : ` (allowed: ${allowed})`}`;
+  return oneLine(
+    `${place}${path === '' ? '' : ` ${path}`}: ${problem}${allowed === null ? '' : ` (allowed: ${allowed})`}`,
+  );
+}
+
+/** A key or value of a file may go over several lines: a problem has one. */
+function oneLine(text: string): string {
+  return text.replaceAll('\n', String.raw`\n`);
 }
 
 function list(names: readonly string[]): string {

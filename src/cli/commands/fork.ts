@@ -18,6 +18,7 @@ import { numberOf } from '../numbers.ts';
 import { findRun, openToLook, secretsIn } from '../open.ts';
 import { startedAgain } from '../started-again.ts';
 import type { Terminal } from '../terminal.ts';
+import { line } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -159,6 +160,5 @@ const tell = (
       `  ${escapeLine(`${agent}, attempt ${attempt}, for ${actor}: `)}${excerpt(JSON.stringify(input))}`,
     );
   for (const message of unsent) terminal.say(`Not sent again: ${escapeLine(message)}`);
-  if (into !== undefined)
-    terminal.say(`Look at it with: loopwright show ${escapeLine(run.id)} --db ${escapeLine(into)}`);
+  if (into !== undefined) terminal.say(`Look at it with: ${escapeLine(line('show', run.id, '--db', into))}`);
 };
