@@ -1,5 +1,5 @@
 import { type OpenQuestion, questionFingerprint } from '../index.ts';
-import { escapeLine, quoted } from './escape.ts';
+import { escapeLine, isCut, quoted } from './escape.ts';
 import { line } from './ways-on.ts';
 
 const DETAILS_LINES_MAX = 30;
@@ -22,6 +22,9 @@ export const questionText = (question: OpenQuestion): string => {
     ...optionLines(options),
     ...(isFree ? ['  or an answer in your own words'] : []),
     `  fingerprint of all this: ${questionFingerprint(question)}`,
+    ...(isCut(text) || isCut(asText(details), DETAILS_LINES_MAX)
+      ? [`  which is of more than is shown; see the rest: ${line('questions', run, '--json')}`]
+      : []),
   ].join('\n');
 };
 
@@ -48,7 +51,7 @@ const hasDetails = (details: unknown): boolean =>
   !(typeof details === 'object' && Object.keys(details).length === 0);
 
 const asText = (details: unknown): string =>
-  typeof details === 'string' ? details : JSON.stringify(details, null, 2);
+  typeof details === 'string' ? details : (JSON.stringify(details, null, 2) ?? '');
 
 /** How to answer from elsewhere. Names of options may be an agent's: none stands in a line that is to be copied. */
 export const howToAnswer = ({ id, options, isFree }: OpenQuestion): string =>
