@@ -2,7 +2,7 @@ import { type Command, logOwner, type WhatIfOptions } from '../index.ts';
 
 /** A word of a command line, quoted if a shell would read something else. */
 const word = (text: string): string =>
-  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  /^[\w./:@%+=,-][\w./:@%+=,~-]*$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** A command line to be copied: each word is one to a shell as well. */
 export const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
