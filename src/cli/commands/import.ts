@@ -51,7 +51,7 @@ export const addImport: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action<ImportOptions>(async ([given = ''], options) => {
-        const source = readSource(given);
+        const source = await readSource(given);
         if (source.kind === 'log') return importOwn(given, source, { terminal, options });
         const known = options.workflow === undefined ? undefined : await goingOn(options);
         const redactor = createRedactor(
