@@ -134,7 +134,7 @@ const oneThingElse = (
     ['isFree', { ...asked, isFree: !isFree }],
     ['one option less', { ...asked, options: options.slice(1) }],
     ['one option more', { ...asked, options: [...options, { id: 'more', label: said }] }],
-    ...(options.length > 1 ? [['order', { ...asked, options: [...options].reverse() }] as const] : []),
+    ...(options.length > 1 ? [['order', { ...asked, options: options.toReversed() }] as const] : []),
     ...options.flatMap(
       ({ id, label }, index) =>
         [

@@ -255,8 +255,8 @@ describe('S12: ways of looking that go on', () => {
     const { url } = JSON.parse(String(line)) as { readonly url: string };
     const socket = new WebSocket(url);
     let sent = '';
-    socket.on('message', (message) => {
-      sent += String(message);
+    socket.on('message', (message: Buffer) => {
+      sent += message.toString('utf8');
     });
     await expect.poll(() => sent, { timeout: 20_000 }).toContain('lw.run.ended');
     socket.close();
