@@ -83,6 +83,7 @@ export interface ErrorFields extends AgentErrorFields {
   WRONG_USE: { problem: string; instead: string };
   AMBIGUOUS_ID: { given: string; found: readonly string[] };
   SECRET_IN_FILE: { file: string; path: string };
+  SECRETS_UNREADABLE: { file: string; workflow: string; count: number; problem: string };
 }
 
 export type ErrorCode = keyof ErrorFields;
@@ -149,7 +150,7 @@ const MESSAGES: {
     'Give each story as the path of its file, or with an id of its own, a title and a body.',
   ],
   BAD_WORKFLOW_FILE: ({ file, problems }) => [
-    `The workflow file "${file}" cannot be used:\n${problems.map((each) => `  ${problemLine(file, each)}\n`).join('')}`,
+    `The workflow file "${oneLine(file)}" cannot be used:\n${problems.map((each) => `  ${problemLine(file, each)}\n`).join('')}`,
     'Mend these places and read it again: nothing was run.',
   ],
   BAD_DEFINITION: ({ problem }) => [
@@ -326,11 +327,22 @@ const MESSAGES: {
     `"${file}" has what looks like a secret at ${path}, and a workflow is kept in the log.`,
     'Take it out of the file: name its environment variable in passEnv of the agent.',
   ],
+  SECRETS_UNREADABLE: ({ file, workflow, count, problem }) => [
+    `"${workflow}" declares ${count} secret values in "${file}", which cannot be read from there any more: ${problem}.`,
+    'Put the file back with the same values, new ones after them, so that they are kept out of the log. Nothing was written.',
+  ],
 };
 
 function problemLine(file: string, { line, column, path, problem, allowed }: FileProblem): string {
   const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
-  return `${place}${path === '' ? '' : ` ${path}`}: ${problem}${allowed === null ? '' : ` (allowed: ${allowed})`}`;
+  return oneLine(
+    `${place}${path === '' ? '' : ` ${path}`}: ${problem}${allowed === null ? '' : ` (allowed: ${allowed})`}`,
+  );
+}
+
+/** A key or value of a file may go over several lines: a problem has one. */
+function oneLine(text: string): string {
+  return text.replaceAll('\n', String.raw`\n`);
 }
 
 function list(names: readonly string[]): string {

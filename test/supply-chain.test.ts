@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 interface Locked {
@@ -20,6 +23,9 @@ const manifest = read('package.json') as {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly allowScripts: Readonly<Record<string, boolean>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
+  readonly publishConfig: { readonly provenance: boolean };
 };
 
 /**
@@ -112,5 +118,55 @@ describe('S20: what is installed', () => {
       { version: '1.0.0', optional: true, dev: true },
     ])
       expect(problemsOf({ 'node_modules/a': bad }), JSON.stringify(bad)).toHaveLength(1);
+  });
+});
+
+/** The script with another `npm`, which says what the real one has said in such a case. */
+const checkedWith = (output: string, code: number) => {
+  const folder = mkdtempSync(join(tmpdir(), 'loopwright-npm-'));
+  writeFileSync(join(folder, 'output'), output);
+  writeFileSync(join(folder, 'npm'), `#!/bin/sh\ncat '${folder}/output'\nexit ${code}\n`, { mode: 0o755 });
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/check-signatures.mjs'], {
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${folder}:${process.env['PATH'] ?? ''}` },
+  });
+  return [status, `${stdout}${stderr}`];
+};
+const failure = (code: string, summary: string) => JSON.stringify({ error: { code, summary, detail: '' } });
+const entry = {
+  name: 'left-pad',
+  version: '1.3.0',
+  location: 'node_modules/left-pad',
+  registry: 'https://x/',
+};
+
+describe('S20: signatures and provenance', () => {
+  it.each([
+    [JSON.stringify({ invalid: [], missing: [] }), 0, 0, 'all that is installed'],
+    [JSON.stringify({ invalid: [entry], missing: [] }), 1, 1, 'left-pad@1.3.0 has a wrong one'],
+    [JSON.stringify({ invalid: [], missing: [entry] }), 1, 1, 'left-pad@1.3.0 has none'],
+    [failure('ENOTFOUND', 'request to https://tuf-repo-cdn.sigstore.dev/ failed'), 1, 0, 'skipped'],
+    [
+      failure('EAUDIT', 'found no dependencies to audit that were installed from a supported registry'),
+      1,
+      0,
+      'skipped',
+    ],
+    [failure('EEXPIREDSIGNATUREKEY', 'left-pad has a key that has expired'), 1, 1, 'EEXPIREDSIGNATUREKEY'],
+    ['no JSON at all', 1, 1, 'no JSON at all'],
+  ])('S20: what npm says of signatures is taken for what it is: %j', (output, code, status, told) => {
+    expect(checkedWith(output, code)).toEqual([status, expect.stringContaining(told)]);
+  });
+
+  it('S20: the package is published with its provenance, and names what models need as optional', () => {
+    expect(manifest.publishConfig.provenance).toBe(true);
+    expect(Object.keys(manifest.peerDependencies)).toEqual(['@ai-sdk/openai-compatible', 'ai', 'fast-check']);
+    for (const name of Object.keys(manifest.peerDependencies))
+      expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true });
+    const { peerDependencies, peerDependenciesMeta } = packages[''] as unknown as typeof manifest; // The root's own entry.
+    expect({ peerDependencies, peerDependenciesMeta }).toEqual({
+      peerDependencies: manifest.peerDependencies,
+      peerDependenciesMeta: manifest.peerDependenciesMeta,
+    });
   });
 });

@@ -12,7 +12,8 @@ export interface Said {
 
 /** What was typed, as an answer: the number or the id of an option, or a value if the question takes one. */
 const readAnswer = (typed: string, { options, isFree }: OpenQuestion): Said | undefined => {
-  const chosen = options.find(({ id }) => id === typed) ?? options[Number(typed) - 1];
+  // The number first: an option that an agent has called "2" must not stand for the second one.
+  const chosen = options[Number(typed) - 1] ?? options.find(({ id }) => id === typed);
   if (chosen) return { option: chosen.id };
   return isFree && typed !== '' ? { option: null, value: typed } : undefined;
 };

@@ -12,6 +12,7 @@ import {
   type SecretOptions,
   type WorkflowFile,
 } from '../index.ts';
+import { type DeclaredValues, declaredOf, isSameDeclared } from './declared-values.ts';
 
 /** What a log keeps of a workflow that was described in a file. */
 export interface StoredDefinition {
@@ -23,6 +24,8 @@ export interface StoredDefinition {
   readonly agents: Readonly<Record<string, AgentDescription>>;
   /** Names of secrets, never secrets: what else is to be taken out of all that comes in. */
   readonly secretNames: readonly string[];
+  /** How to tell the values that the file declares; undefined for none. */
+  readonly secretValues?: DeclaredValues;
 }
 
 /** All descriptions in a log, oldest first. */
@@ -46,7 +49,8 @@ export const descriptionOf = (file: WorkflowFile, directory: string): StoredDefi
   const { name, loop, path, definition, agents, secrets } = file;
   const described = { name, loop, path, directory, definition, agents, secretNames: secrets?.names ?? [] };
   refuseSecrets(described, path, secrets);
-  return described;
+  const secretValues = declaredOf(secrets?.values);
+  return { ...described, ...(secretValues && { secretValues }) };
 };
 
 const refuseSecrets = (
@@ -65,9 +69,14 @@ const refuseSecrets = (
 };
 
 /** Whether a description has to be stored: unless it is the newest of its name. */
-export const isNew = (stored: readonly StoredDefinition[], described: StoredDefinition): boolean => {
+export const isNew = async (
+  stored: readonly StoredDefinition[],
+  described: StoredDefinition,
+): Promise<boolean> => {
   const newest = stored.findLast(({ name }) => name === described.name);
-  return newest === undefined || textOf(newest) !== textOf(described);
+  if (newest === undefined) return true;
+  const [{ secretValues: was, ...old }, { secretValues: is, ...own }] = [newest, described];
+  return textOf(old) !== textOf(own) || !(await isSameDeclared(described.path, was, is));
 };
 
 /** Stores a description: a run that ends at once, and whose id is the hash of it. */

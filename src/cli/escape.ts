@@ -30,6 +30,12 @@ export interface QuoteOptions {
 const LINES_MAX = 40;
 const LINE_LENGTH_MAX = 2_000;
 
+/** Whether a box does not show all of a text. */
+export const isCut = (text: string, linesMax = LINES_MAX): boolean => {
+  const lines = text.trimEnd().split('\n');
+  return lines.length > linesMax || lines.some((line) => line.length > LINE_LENGTH_MAX);
+};
+
 /**
  * What an agent says, in a box of its own: with a label above, and a mark before every line, so that nothing in it can pass for the
  * words of the program or of a person's options.

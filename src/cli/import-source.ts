@@ -31,8 +31,8 @@ const LOG_LIMITS = { line: 256 * 1024 * 1024, all: 64 * 1024 ** 3 };
  *
  * @throws {RuntimeError} WRONG_USE
  */
-export const readSource = (given: string): ImportSource => {
-  if (given === STANDARD_INPUT) return fromBytes(readBounded(0, given), given);
+export const readSource = async (given: string): Promise<ImportSource> => {
+  if (given === STANDARD_INPUT) return fromBytes(await readBounded(process.stdin, given), given);
   const found = statSync(given, { throwIfNoEntry: false });
   if (!found) throw wrong(`There is no file "${given}".`, 'Check the path.');
   if (found.isDirectory()) return { kind: 'stories', files: storiesIn(given) };
@@ -97,17 +97,16 @@ const streamOf = (path: string): Readable => {
   return stream.pipe(unpacking);
 };
 
-const readBounded = (descriptor: number, given: string): Buffer => {
+/** As a stream: whoever writes into a pipe may be slower than this process begins to read. */
+const readBounded = async (stream: AsyncIterable<Buffer>, given: string): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;
-  for (;;) {
-    const chunk = Buffer.alloc(64 * 1024);
-    const length = readSync(descriptor, chunk);
-    if (length === 0) return Buffer.concat(chunks);
-    size += length;
+  for await (const chunk of stream) {
+    size += chunk.length;
     if (size > IMPORT_LIMITS.file) throw tooLarge(given);
-    chunks.push(chunk.subarray(0, length));
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks);
 };
 
 /** Lines as they come. One that does not end, or a file without an end, is refused on the way. */

@@ -51,22 +51,30 @@ export interface OpenOptions {
   readonly mode: 'look' | 'command' | 'work';
   /** A workflow that is to be kept in the log. */
   readonly described?: StoredDefinition;
+  /** Runs that are written to: what their files declare as secrets must be readable. */
+  readonly runs?: readonly string[];
   readonly takesUp?: (run: string) => boolean;
   /** The log was put in its place on purpose: see the option of `createRuntime`. */
   readonly restored?: boolean;
   readonly onWarning?: (warning: string) => void;
 }
 
-/** Opens a log with every workflow that it has the description of, and one more if that is given. */
+/**
+ * Opens a log with every workflow that it has the description of, and one more if that is given.
+ *
+ * @throws {RuntimeError} SECRETS_UNREADABLE
+ */
 export const openRuntime = async (file: string, options: OpenOptions): Promise<Runtime> => {
   const { mode, described, takesUp, onWarning, restored } = options;
-  const { definitions: stored, usedLines } = existsSync(file) ? await storedIn(file) : NOTHING;
-  const added = described && isNew(stored, described) ? described : undefined;
+  const known = existsSync(file) ? await storedIn(file, options.runs) : NOTHING;
+  const { definitions: stored, usedLines } = known;
+  const needed = described ? [...known.workflows, described.name] : known.workflows;
+  const added = described && (await isNew(stored, described)) ? described : undefined;
   const definitions = added ? [...stored, added] : stored;
   const runtime = await createRuntime({
     file,
     ...registeredWith(definitions, { mustHaveAgents: mode === 'work', usedLines }),
-    secrets: await secretsOf(definitions),
+    secrets: await secretsOf(definitions, needed),
     readOnly: mode === 'look',
     idle: mode !== 'work',
     printEscalations: false,
@@ -84,17 +92,25 @@ export const openRuntime = async (file: string, options: OpenOptions): Promise<R
   return runtime;
 };
 
-/** What is never to be told of a log: what the workflows in it have declared. */
-export const secretsIn = async (file: string): Promise<SecretOptions> =>
-  existsSync(file) ? secretsOf((await storedIn(file)).definitions) : {};
+/**
+ * What is never to be told of a log: what the workflows in it have declared. For runs that are written to, it must be known.
+ *
+ * @throws {RuntimeError} SECRETS_UNREADABLE
+ */
+export const secretsIn = async (file: string, runs: readonly string[]): Promise<SecretOptions> => {
+  const { definitions, workflows } = await storedIn(file, runs);
+  return secretsOf(definitions, workflows);
+};
 
-const NOTHING = { definitions: [], usedLines: () => 0 };
+const NOTHING = { definitions: [], usedLines: () => 0, workflows: [] };
 
-const storedIn = async (file: string) => {
+const storedIn = async (file: string, runs: readonly string[] = []) => {
   const log = await openLog(file);
   try {
     const definitions = await readDefinitions(log);
-    return { definitions, usedLines: await linesUsedIn(log, definitions) };
+    const records = await Promise.all(runs.map((id) => log.run(id)));
+    const workflows = records.flatMap((record) => record?.workflow ?? []);
+    return { definitions, usedLines: await linesUsedIn(log, definitions), workflows };
   } finally {
     await log.close();
   }

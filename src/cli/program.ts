@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { createRedactor } from '../index.ts';
 import { type Adding, COMMANDS, type CommandRow } from './command-table.ts';
+import { escapeLine, escapeText } from './escape.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { reportError } from './report-error.ts';
 import { createTerminal } from './terminal.ts';
@@ -65,8 +66,13 @@ const createProgram = async (given: readonly string[], adding: Adding): Promise<
       visibleCommands: ({ commands }) => [...commands],
     })
     .configureOutput({
+      // What was typed is in it, perhaps with lines of its own; what Commander would have meant is on the next one.
+      outputError: (text, write) => {
+        const [said = '', ...meant] = text.trimEnd().split(/\n(?=\(Did you mean )/);
+        write([escapeLine(said), ...meant].join('\n'));
+      },
       writeErr: (text) => {
-        if (!adding.terminal.isJson) adding.terminal.note(text.trimEnd());
+        if (!adding.terminal.isJson) adding.terminal.note(escapeText(text.trimEnd()));
       },
     })
     .showSuggestionAfterError()

@@ -1,5 +1,6 @@
 import { type OpenQuestion, questionFingerprint } from '../index.ts';
-import { escapeLine, quoted } from './escape.ts';
+import { escapeLine, isCut, quoted } from './escape.ts';
+import { line } from './ways-on.ts';
 
 const DETAILS_LINES_MAX = 30;
 
@@ -18,14 +19,31 @@ export const questionText = (question: OpenQuestion): string => {
           }),
         ]
       : []),
-    ...options.map(
-      ({ id: option, label, impact }, index) =>
-        `  ${index + 1}) ${escapeLine(option)}: ${escapeLine(label)}${impact === undefined ? '' : ` (${escapeLine(impact)})`}`,
-    ),
+    ...optionLines(options),
     ...(isFree ? ['  or an answer in your own words'] : []),
     `  fingerprint of all this: ${questionFingerprint(question)}`,
+    ...(isCut(text) || isCut(asText(details), DETAILS_LINES_MAX)
+      ? [`  which is of more than is shown; see the rest: ${line('questions', run, '--json')}`]
+      : []),
   ].join('\n');
 };
+
+/** What the workflow or the runtime offers; then, in a box, what agents have proposed. Each has its number among all. */
+const optionLines = (options: OpenQuestion['options']): readonly string[] => {
+  const lines = options.map(({ id, label, impact, isProposed = false }, index) => ({
+    text: `${index + 1}) ${escapeLine(id)}: ${escapeLine(label)}${impact === undefined ? '' : ` (${escapeLine(impact)})`}`,
+    isProposed,
+  }));
+  const proposed = lines.filter(({ isProposed }) => isProposed).map(({ text }) => text);
+  return [
+    ...lines.filter(({ isProposed }) => !isProposed).map(({ text }) => `  ${text}`),
+    ...(proposed.length === 0
+      ? []
+      : [quoted(proposed.join('\n'), { label: PROPOSED, linesMax: proposed.length })]),
+  ];
+};
+
+const PROPOSED = 'options that were proposed with the feedback, in the words of whoever reported it';
 
 const hasDetails = (details: unknown): boolean =>
   details !== null &&
@@ -33,11 +51,22 @@ const hasDetails = (details: unknown): boolean =>
   !(typeof details === 'object' && Object.keys(details).length === 0);
 
 const asText = (details: unknown): string =>
-  typeof details === 'string' ? details : JSON.stringify(details, null, 2);
+  typeof details === 'string' ? details : (JSON.stringify(details, null, 2) ?? '');
 
-/** How to answer from elsewhere. */
-export const howToAnswer = ({ id, options, isFree }: OpenQuestion): string => {
-  const choice = options.length > 0 ? options.map((option) => option.id).join('|') : '';
-  const value = isFree ? " --value '…'" : '';
-  return `loopwright answer ${escapeLine(id)} ${escapeLine(choice)}${value}`.trimEnd();
+/** How to answer from elsewhere. Names of options may be an agent's: none stands in a line that is to be copied. */
+export const howToAnswer = ({ id, options, isFree }: OpenQuestion): string =>
+  [
+    ...(options.length > 0 ? [line('answer', id, 'OPTION')] : []),
+    ...(isFree ? [`${line('answer', id)} --value '…'`] : []),
+  ].join(', or: ');
+
+/** The same for whoever has not seen the question, with the names of what the workflow or the runtime offers. */
+export const howToAnswerUnseen = (question: OpenQuestion): string => {
+  const names = question.options.filter(({ isProposed }) => !isProposed).map(({ id }) => id);
+  const proposed = question.options.length - names.length;
+  const known = [
+    ...names,
+    ...(proposed > 0 ? [`one of ${proposed} that were proposed: loopwright questions`] : []),
+  ];
+  return `${howToAnswer(question)}${known.length === 0 ? '' : ` (OPTION: ${known.join(', ')})`}`;
 };

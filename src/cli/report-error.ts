@@ -1,6 +1,6 @@
 import { type ErrorCode, isRuntimeError } from '../errors.ts';
 import { createRedactor } from '../index.ts';
-import { escapeText } from './escape.ts';
+import { escapeLine, escapeText } from './escape.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -27,6 +27,7 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'QUESTION_CLOSED',
   'RUN_ENDED',
   'RUN_EXISTS',
+  'SECRETS_UNREADABLE',
   'SECRET_IN_FILE',
   'UNKNOWN_ACTOR',
   'UNKNOWN_QUESTION',
@@ -34,6 +35,9 @@ const WRONG_USE: ReadonlySet<ErrorCode> = new Set([
   'UNKNOWN_WORKFLOW',
   'WRONG_USE',
 ]);
+
+/** Messages that have several lines of ours. In others a line feed is what somebody wrote, and must not begin a line. */
+const WITH_LINES: readonly ErrorCode[] = ['BAD_WORKFLOW_FILE', 'MACHINE_REFUSED'];
 
 const exitOfError = (code: string | undefined): ExitCode =>
   code !== undefined && WRONG_USE.has(code as ErrorCode) ? EXIT.wrongUse : EXIT.failed; // A set may be asked for any text.
@@ -45,7 +49,10 @@ export const reportError = (terminal: Terminal, error: unknown): ExitCode => {
   const message = createRedactor({}).text(whole);
   if (terminal.isJson)
     terminal.note(JSON.stringify({ error: { ...(code !== undefined && { code }), message } }));
-  else terminal.note(`${terminal.colors.red('error:')} ${escapeText(message)}`);
+  else {
+    const escape = isRuntimeError(error, ...WITH_LINES) ? escapeText : escapeLine;
+    terminal.note(`${terminal.colors.red('error:')} ${escape(message)}`);
+  }
   return exitOfError(code);
 };
 

@@ -1,4 +1,5 @@
-import { readWorkflowFile, type SecretOptions } from '../index.ts';
+import { RuntimeError, type SecretOptions } from '../index.ts';
+import { readDeclared } from './declared-values.ts';
 import type { StoredDefinition } from './definitions.ts';
 
 /** Variables whose values are secrets by their names. A value that is shorter than this may be any word. */
@@ -7,11 +8,18 @@ const VALUE_LENGTH_MIN = 8;
 
 /**
  * What must never be in the log: what the files say, and the values of secret variables that agents are passed. Descriptions in the
- * log have only the names; values are read from the file, if it is still there.
+ * log have only the names; values are read from the file. Nothing may be written for the workflows that are `needed` without them.
+ *
+ * @throws {RuntimeError} SECRETS_UNREADABLE
  */
-export const secretsOf = async (definitions: readonly StoredDefinition[]): Promise<SecretOptions> => {
+export const secretsOf = async (
+  definitions: readonly StoredDefinition[],
+  needed: readonly string[] = [],
+): Promise<SecretOptions> => {
   const newest = [...new Map(definitions.map((each) => [each.name, each])).values()];
-  const declared = await Promise.all(newest.map(valuesInFile));
+  const declared = await Promise.all(
+    newest.map((described) => valuesInFile(described, needed.includes(described.name))),
+  );
   const values = [...newest.flatMap(passedValues), ...declared.flat()];
   const names = newest.flatMap(({ secretNames }) => secretNames);
   return {
@@ -20,14 +28,18 @@ export const secretsOf = async (definitions: readonly StoredDefinition[]): Promi
   };
 };
 
-const valuesInFile = async ({ path, name }: StoredDefinition): Promise<readonly string[]> => {
-  try {
-    const file = await readWorkflowFile(path);
-    return file.name === name ? (file.secrets?.values ?? []) : [];
-  } catch {
-    // It was moved or is being edited: what it declared is no longer known.
-    return [];
-  }
+const valuesInFile = async (
+  { path, name, secretValues }: StoredDefinition,
+  isNeeded: boolean,
+): Promise<readonly string[]> => {
+  const { values, problem } = await readDeclared(path, isNeeded ? secretValues : undefined);
+  if (problem === null || !secretValues) return values;
+  throw new RuntimeError('SECRETS_UNREADABLE', {
+    file: path,
+    workflow: name,
+    count: secretValues.count,
+    problem,
+  });
 };
 
 const passedValues = ({ agents }: StoredDefinition): readonly string[] =>

@@ -13,19 +13,21 @@ export interface Sent {
  * Has a command carried out by the process that works on a log, or here if there is none.
  *
  * @throws {CommandRefused} if it was refused
+ * @throws {RuntimeError} SECRETS_UNREADABLE, WRONG_USE
  */
 export const sendToOwner = async (
   file: string,
-  command: Command,
+  command: Exclude<Command, { kind: 'start' | 'resend' }>,
   { by }: { readonly by?: string } = {},
 ): Promise<Sent> => {
   let hasOwner = true;
-  const secrets = await secretsIn(file);
+  const runs = [runOf(command)];
+  const secrets = await secretsIn(file, runs);
   const outcome = await sendCommand(file, command, {
     ...(by !== undefined && { by }),
     secrets,
     open: async () => {
-      const runtime = await openRuntime(file, { mode: 'command' });
+      const runtime = await openRuntime(file, { mode: 'command', runs });
       hasOwner = false;
       return runtime;
     },
@@ -37,6 +39,13 @@ export const sendToOwner = async (
       instead: `See where it stands: loopwright show ${command.to}.`,
     });
   return { hasOwner, position: outcome.position, redactor: createRedactor(secrets) };
+};
+
+/** The run that a command is for. */
+const runOf = (command: Exclude<Command, { kind: 'start' | 'resend' }>): string => {
+  if (command.kind === 'cancel') return command.run;
+  const [run = ''] = (command.kind === 'answer' ? command.question : command.to).split('/');
+  return run;
 };
 
 /** What the owner of a log said against a command: its message and code, as it would have thrown them. */

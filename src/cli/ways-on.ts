@@ -3,9 +3,10 @@ import { escapeLine } from './escape.ts';
 
 /** A word of a command line, quoted if a shell would read something else. */
 const word = (text: string): string =>
-  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  /^[\w./:@%+=,-][\w./:@%+=,~-]*$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
+/** A command line to be copied: each word is one to a shell as well. */
+export const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
 
 /** A command line for the log that was named, if one was. */
 export const inLog = (text: string, { db }: { readonly db?: string | undefined }): string =>

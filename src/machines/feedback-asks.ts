@@ -45,11 +45,21 @@ export const ask = (state: FeedbackState): LoopOutcome => {
   };
 };
 
-/** What a person may choose. */
-export const choicesOf = ({ options }: Feedback): QuestionInput['options'] =>
+const PROPOSED = 'proposed:';
+
+/** What stands for a proposed option beside others: under a name of its own, if it could be taken for one of them. */
+export const choiceId = (option: string, others: QuestionInput['options']): string =>
+  option.startsWith(PROPOSED) || others.some(({ id }) => id === option) ? `${PROPOSED}${option}` : option;
+
+/** What was proposed that a person may choose, beside others that are not proposed. */
+export const choicesOf = (
+  { options }: Feedback,
+  others: QuestionInput['options'] = [],
+): QuestionInput['options'] =>
   options.map(({ option, impact, effort }) => ({
-    id: option,
+    id: choiceId(option, others),
     label: option,
+    isProposed: true,
     ...(impact !== undefined && { impact: inWords(impact) }),
     ...(effort !== undefined && { effort: inWords(effort) }),
   }));

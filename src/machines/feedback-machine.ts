@@ -3,7 +3,7 @@ import { delivery } from '../events/delivery.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply } from './agent-work.ts';
-import { ask, choicesOf, disagreementOf, inWords, noteReply } from './feedback-asks.ts';
+import { ask, choiceId, choicesOf, disagreementOf, inWords, noteReply } from './feedback-asks.ts';
 import {
   beginRound,
   decide,
@@ -149,11 +149,8 @@ const setupFeedback = setup({
     isAgreed: ({ context }) => isAgreed(context),
     mayAskAgain: ({ context }) => mayAskAgain(context),
     asks: ({ context }) => context.onLimit === 'ask',
-    /** An option of the feedback that has the same name means what the feedback says. */
-    says: ({ context }, { said, option }: { said: QuestionOutput; option: string }) =>
-      said.outcome === 'answered' &&
-      said.option === option &&
-      !context.feedback.options.some((own) => own.option === option),
+    says: (_, { said, option }: { said: QuestionOutput; option: string }) =>
+      said.outcome === 'answered' && said.option === option,
     isExpired: (_, said: QuestionOutput) => said.outcome === 'expired',
   },
   delays: { timeLimit: ({ context }) => context.feedback.timeMs },
@@ -192,21 +189,20 @@ const byHand = (
 /** What a person says when a loop is escalated. */
 const byAnswer = (state: FeedbackState, said: QuestionOutput): Resolution => {
   const answered = said.outcome === 'answered' ? said : undefined;
-  const option = answered?.option ?? null;
-  const isOwn = state.feedback.options.some((each) => each.option === option);
+  const chosen = answered?.option ?? null;
+  const proposed = state.feedback.options.find(({ option }) => choiceId(option, OPTIONS) === chosen);
   return {
-    option,
+    option: proposed?.option ?? chosen,
     value: answered?.value ?? null,
     note: answered?.note ?? null,
     by: [answered?.by ?? 'person'],
-    effect: isOwn ? effectOf(state, option) : { ...NONE, debt: option === 'accept' },
+    effect: proposed ? effectOf(state, proposed.option) : { ...NONE, debt: chosen === 'accept' },
     isManual: true,
   };
 };
 
 const questionFor = (state: FeedbackState): QuestionInput => {
   const { feedback, reason, met, said, round, source, targets, questionLevels, onExpiry } = state;
-  const own = choicesOf(feedback);
   const about = inWords(feedback.description);
   return {
     text: `${about} (${reason})`,
@@ -224,7 +220,8 @@ const questionFor = (state: FeedbackState): QuestionInput => {
         of: met.limit === 'rounds' ? delivery().self : delivery().parent,
       },
     },
-    options: [...own, ...OPTIONS.filter(({ id: known }) => !own.some((option) => option.id === known))],
+    // What the runtime itself offers keeps its name and its place, whatever was proposed.
+    options: [...OPTIONS, ...choicesOf(feedback, OPTIONS)],
     isFree: false,
     levels: questionLevels,
     onExpiry,

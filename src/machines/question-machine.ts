@@ -9,6 +9,8 @@ export interface QuestionOption {
   readonly label: string;
   readonly impact?: string;
   readonly effort?: string;
+  /** Whether whoever reported something has proposed it: neither the workflow nor the runtime vouches for it. */
+  readonly isProposed?: true;
 }
 
 /** Whom to ask, and for how long; null for as long as it takes. */

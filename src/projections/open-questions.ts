@@ -8,6 +8,8 @@ export interface OpenOption {
   label: string;
   impact?: string;
   effort?: string;
+  /** Whether whoever reported something has proposed it: neither the workflow nor the runtime vouches for it. */
+  isProposed?: true;
 }
 
 /** A question that waits for a person. */

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  createReadStream,
   ftruncateSync,
   mkdirSync,
   openSync,
@@ -8,6 +9,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callHere } from '../support/call-here.ts';
@@ -51,10 +54,15 @@ const sparse = (name: string, megabytes: number): void => {
   closeSync(descriptor);
 };
 
-const called = async (args: readonly string[]) => {
-  const ran = await startProgram(process.execPath, ['--require', './peak.cjs', BINARY, ...args], {
+const called = async (args: readonly string[], input?: Readable) => {
+  const { child, ended } = startProgram(process.execPath, ['--require', './peak.cjs', BINARY, ...args], {
     folder: cli.folder,
-  }).ended;
+  });
+  // Whoever refuses the rest no longer reads it.
+  child.stdin.on('error', () => undefined);
+  input?.pipe(child.stdin);
+  const ran = await ended;
+  input?.destroy();
   return { ...ran, peakKb: Number(readFileSync(join(cli.folder, 'peak'), 'utf8')) };
 };
 
@@ -64,7 +72,7 @@ describe('S14: bombs', () => {
   it.each([
     [['run', 'huge', 'x'], 'larger than'],
     [['run', 'deep.yaml', 'x'], 'deep'],
-    [['prove', 'laughs.yaml'], 'laughs.yaml'],
+    [['prove', 'laughs.yaml'], 'it has too many values (allowed: at most 10000, aliases written out)'],
     [['run', 'good.yaml', '--input', '@huge'], 'has more than'],
     [['run', 'good.yaml', '--input', '@deep.json'], 'levels deep'],
     [['run', 'good.yaml', '--input', '@nested.json'], 'depth'],
@@ -72,7 +80,7 @@ describe('S14: bombs', () => {
     [['import', 'huge', ...IMPORT], 'has more than'],
     [['import', 'bomb.gz', ...IMPORT], 'has more than'],
     [['import', 'deep.json', ...IMPORT], 'like no file'],
-    [['import', 'wide.json', ...IMPORT], ''],
+    [['import', 'wide.json', ...IMPORT], 'refused the file: it has more than 1048576 characters'],
     [['import', 'stories', '--check'], 'more than'],
     [['import', 'long.jsonl', '--db', 'long.db'], 'Line 1'],
     [['import', '/dev/zero', ...IMPORT], 'is no file'],
@@ -82,6 +90,33 @@ describe('S14: bombs', () => {
     expect([1, 2]).toContain(code);
     expect(peakKb).toBeGreaterThan(20_000);
     expect(peakKb).toBeLessThan(RSS_MAX_KB);
+  });
+
+  it.each([
+    ['huge', 'has more than'],
+    ['bomb.gz', 'has more than'],
+    ['deep.json', 'like no file'],
+    ['wide.json', 'it has more than 1048576 characters'],
+    ['/dev/zero', 'has more than'],
+  ] as const)('S14: %s on the standard input is refused, in little memory', async (name, told) => {
+    const input = createReadStream(name.startsWith('/') ? name : join(cli.folder, name));
+    const { code, stdout, stderr, peakKb } = await called(['import', '-', ...IMPORT], input);
+    expect(`${stdout}${stderr}`.slice(0, 2_000)).toContain(told);
+    expect([1, 2]).toContain(code);
+    expect(peakKb).toBeLessThan(RSS_MAX_KB);
+  });
+
+  it('S14, control: what comes late on the standard input, and is none of these, is imported', async () => {
+    const progress = { feedback_loop: { current_iteration: 1, max_iterations: 2, iterations: [] } };
+    const late = async function* () {
+      const text = JSON.stringify(progress);
+      for (const part of [text.slice(0, 20), text.slice(20)]) {
+        await setTimeout(1_500);
+        yield part;
+      }
+    };
+    const { code, stdout } = await called(['import', '-', ...IMPORT], Readable.from(late()));
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Imported as the run')]);
   });
 
   it.each(['junit', 'vitest'] as const)(

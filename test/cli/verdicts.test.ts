@@ -68,7 +68,7 @@ describe('how a run ended', () => {
     const asked = await cli.run('run', file, 'a task', '--no-ask');
     expect(asked.code).toBe(3);
     expect(asked.stdout).toContain('asking-1 asks a person');
-    expect(asked.stdout).toContain('loopwright answer asking-1/question continue|accept|cancel');
+    expect(asked.stdout).toContain('Answer with: loopwright answer asking-1/question OPTION\n');
     expect(await cli.json(['ps', '--waiting'])).toMatchObject([{ id: 'asking-1', status: 'waiting' }]);
     expect((await cli.run('resume', 'asking-1', '--no-ask')).code).toBe(3);
     const said = await cli.json(['answer', 'asking-1', 'accept', '--by', 'ada', '--note', 'good enough']);

@@ -150,15 +150,30 @@ it('B7: after a fix that failed a person has it tried again, and the targets cho
   await end();
 });
 
-it('B7: an option of the feedback that is called like one of ours means what the feedback says', async () => {
-  const { settled, answerFirst, end } = await begin({
+it.each([
+  ['stop', 'stalled'],
+  ['proposed:stop', 'verified'],
+  ['proposed:proposed:stop', 'verified'],
+])('B7, S8: of options that are called like ours, "%s" ends the run %s', async (option, verdict) => {
+  const options = ['stop', 'retry', 'proposed:stop'].map((each) => ({ option: each }));
+  const { runtime, settled, answerFirst, end } = await begin({
     steps: CHAIN,
-    works: { dev: once(constraint({ options: [{ option: 'stop' }, { option: 'retry' }] })) },
+    works: { dev: once(constraint({ options })) },
     chooses: { arch: () => 'stop', pm: () => 'retry' },
   });
   await settled();
-  await answerFirst('stop');
-  expect((await settled()).verdict).toBe('verified');
+  const [asked] = await runtime.questions();
+  expect(asked?.options.map(({ id, isProposed = false }) => [id, isProposed])).toEqual([
+    ['retry', false],
+    ['accept', false],
+    ['resolve', false],
+    ['stop', false],
+    ['proposed:stop', true],
+    ['proposed:retry', true],
+    ['proposed:proposed:stop', true],
+  ]);
+  await answerFirst(option);
+  expect((await settled()).verdict).toBe(verdict);
   await end();
 });
 

@@ -636,8 +636,8 @@ it('a person may be a target: the question has the options of the feedback', asy
     .toEqual(['It costs money.']);
   const [second] = await runtime.questions();
   expect(second?.options).toEqual([
-    { id: 'cheap', label: 'cheap', impact: 'slow', effort: 'low' },
-    { id: 'dear', label: 'dear' },
+    { id: 'cheap', label: 'cheap', impact: 'slow', effort: 'low', isProposed: true },
+    { id: 'dear', label: 'dear', isProposed: true },
   ]);
   await runtime.answer(second?.id ?? '', 'dear', { by: 'ann' });
   expect((await run.result()).verdict).toBe('verified');

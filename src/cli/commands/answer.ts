@@ -4,7 +4,7 @@ import type { AddCommand, CommonOptions } from '../command-table.ts';
 import { escapeLine } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, lookUp } from '../open.ts';
-import { howToAnswer } from '../question-text.ts';
+import { howToAnswerUnseen } from '../question-text.ts';
 import { redacted } from '../redacted.ts';
 import { sendToOwner } from '../send-to-owner.ts';
 import { hint, inLog } from '../ways-on.ts';
@@ -98,7 +98,7 @@ const checkedAnswer = (
       option === undefined
         ? `The question "${question.id}" needs an answer.`
         : `"${option}" is none of the options of "${question.id}".`,
-    instead: `Write: ${inLog(howToAnswer(question), { db })}`,
+    instead: `Write: ${inLog(howToAnswerUnseen(question), { db })}`,
   });
 };
 

@@ -15,9 +15,10 @@ import { escapeLine, excerpt } from '../escape.ts';
 import { EXIT, type ExitCode, exitOf } from '../exit-codes.ts';
 import { newFileAt } from '../new-file.ts';
 import { numberOf } from '../numbers.ts';
-import { findRun, openToLook } from '../open.ts';
+import { findRun, openToLook, secretsIn } from '../open.ts';
 import { startedAgain } from '../started-again.ts';
 import type { Terminal } from '../terminal.ts';
+import { line } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -67,6 +68,8 @@ export const addFork: AddCommand = (command, { terminal, action }) =>
         const { runtime, file } = await openToLook(common);
         try {
           const run = await findRun(runtime, given);
+          // What is set may be a secret, and so may what agents say.
+          await secretsIn(file, [run.id]);
           const machine = other === undefined ? undefined : await otherWorkflow(other, run);
           const input = machine && (await startedAgain(runtime, file, { record: run, workflow: machine }));
           const whatIf: WhatIfOptions = {
@@ -160,6 +163,5 @@ const tell = (
       `  ${escapeLine(`${agent}, attempt ${attempt}, for ${actor}: `)}${excerpt(JSON.stringify(input))}`,
     );
   for (const message of unsent) terminal.say(`Not sent again: ${escapeLine(message)}`);
-  if (into !== undefined)
-    terminal.say(`Look at it with: loopwright show ${escapeLine(run.id)} --db ${escapeLine(into)}`);
+  if (into !== undefined) terminal.say(`Look at it with: ${escapeLine(line('show', run.id, '--db', into))}`);
 };

@@ -51,10 +51,12 @@ export const addImport: AddCommand = (command, { terminal, action }) =>
     .addHelpText('after', EXAMPLES)
     .action(
       action<ImportOptions>(async ([given = ''], options) => {
-        const source = readSource(given);
+        const source = await readSource(given);
         if (source.kind === 'log') return importOwn(given, source, { terminal, options });
         const known = options.workflow === undefined ? undefined : await goingOn(options);
-        const redactor = createRedactor(known ? await secretsOf([known.described]) : {});
+        const redactor = createRedactor(
+          known ? await secretsOf([known.described], [known.described.name]) : {},
+        );
         const read = readRows(given, source, { format: options.format, redactor });
         if (options.check === true && !known && read.format !== 'settings')
           return tellImport({ terminal, options }, { run: null, read }, null);

@@ -69,6 +69,7 @@ const goOn = async (terminal: Terminal, given: GoingOn): Promise<ExitCode> => {
   try {
     runtime = await openRuntime(file, {
       mode: 'work',
+      runs: ids,
       takesUp: (run) => ids.includes(run),
       onWarning: warnings.warn,
     });

@@ -1,6 +1,6 @@
 import { isRuntimeError, type Runtime, type Why } from '../../index.ts';
 import type { AddCommand, CommonOptions } from '../command-table.ts';
-import { escapeText } from '../escape.ts';
+import { escapeLine, quoted } from '../escape.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, openToLook } from '../open.ts';
 import { forkLine, goOnLine, inLog, resumeLine } from '../ways-on.ts';
@@ -44,18 +44,25 @@ const whyOf = async (runtime: Runtime, given: string): Promise<Why> => {
   }
 };
 
-/** The commands are those of the command line in place of calls of the API. */
+const LABEL = 'from the log, where agents and persons are quoted';
+
+/**
+ * What the log says stands in a box, since agents and persons are quoted in it. The commands are those of the command line, in place of
+ * calls of the API, which are the last lines of the text, one each.
+ */
 const inWords = (
   { text, run, standing, commands, branch }: Why,
   log: CommonOptions & { readonly file: string },
 ): string => {
   const resume = standing === 'working' ? resumeLine(log.file, run) : undefined;
-  return [
-    ...text.split('\n').filter((line) => !line.startsWith('To go on')),
+  const lines = text.split('\n');
+  const said = lines.slice(0, lines.length - commands.length - (branch ? 1 : 0));
+  const own = [
     ...commands.map((command) => `To go on: ${inLog(goOnLine(command), log)}`),
     ...(resume === undefined ? [] : [`Nobody works on it now. To go on: ${inLog(resume, log)}`]),
     ...(branch ? [`To go on in a branch: ${inLog(forkLine(run, branch), log)}`] : []),
-  ]
-    .map(escapeText)
-    .join('\n');
+  ];
+  return [quoted(said.join('\n'), { label: LABEL, linesMax: said.length }), ...own.map(escapeLine)].join(
+    '\n',
+  );
 };
