@@ -235,12 +235,12 @@ const toRuntime = (assembly: Assembly): Runtime => {
 };
 
 const verifyAll = async (
-  { log, registry }: Parts,
+  { log, registry, options: { projections = [] } }: Parts,
   { head, ...options }: VerifyOptions & { readonly head?: Pick<Head, 'turn' | 'chain'> },
 ): ReturnType<Runtime['verify']> => {
   const whole = await log.verify(options);
   const found = head ? await againstHead(log, whole, head) : whole;
-  return { log: found, replay: await replayLog(log, registry, options) };
+  return { log: found, replay: await replayLog(log, registry, { ...options, projections }) };
 };
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {
