@@ -3,6 +3,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { Workflow } from '../../src/machines/workflow.ts';
 import type { Runtime } from '../../src/runtime-api.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
+import { logs, type NotedLog, wasCompared } from './noted-logs.ts';
 
 type Create = (options: RuntimeOptions<Workflow, unknown>) => Promise<Runtime>;
 
@@ -17,15 +18,8 @@ const ONE_OF_LOGS = isDeep ? 1 : 10;
 
 const IN_MEMORY = ':memory:';
 
-interface NotedLog {
-  /** By name and version. A test that changes a machine on purpose does so once the log has begun: the first of each counts. */
-  readonly workflows: Map<string, Workflow>;
-  state: 'due' | 'compared' | 'not comparable';
-}
-
 const keyOf = ({ name, version }: Pick<Workflow, 'name' | 'version'>): string => `${name}@${version}`;
 
-const logs = new Map<string, NotedLog>();
 const made = new Map<string, number>();
 /** While a log is compared, whoever opens it does so for that. */
 let isComparing = false;
@@ -151,12 +145,6 @@ const mustBeIdentical = async (runtime: Runtime, eventsMax = EVENTS_MAX): Promis
     compared.filter(({ kind }) => kind !== 'identical'),
     'runs that the machines which made them live otherwise',
   ).toEqual([]);
-};
-
-/** Says that a log was compared by the test itself. If it is opened once more, it is compared again. */
-export const wasCompared = (file: string): void => {
-  const log = logs.get(resolve(file));
-  if (log) log.state = 'compared';
 };
 
 /** Says of a log that it cannot be compared: a test has damaged it on purpose, or taken its machines away. */

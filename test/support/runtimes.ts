@@ -13,7 +13,7 @@ import {
   type RuntimeOptions,
   type Workflow,
 } from '../../src/index.ts';
-import { wasCompared } from './compared-logs.ts';
+import { wasCompared } from './noted-logs.ts';
 
 /** Whether the numbers of a release are asked for. */
 const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
