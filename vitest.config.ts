@@ -18,6 +18,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'build/**', 'dist/**'],
     globalSetup: ['test/global-setup.ts'],
+    setupFiles: ['test/compare-logs.ts'],
     testTimeout: TEST_TIMEOUT_MS,
     hookTimeout: TEST_TIMEOUT_MS,
     // A machine that is busy with other things takes longer than the usual second.

@@ -81,8 +81,8 @@ const STARTS = {
 const NAMES = Object.keys(STARTS) as (keyof typeof STARTS)[];
 const IN_FLIGHT = 200;
 
-/** Writes a log of so many events by running all loops side by side. Gives how many it has. */
-export const writeMixedLog = async (file: string, events: number): Promise<number> => {
+/** Writes a log of so many events or more, by running so many loops side by side. Gives how many it has. */
+export const writeMixedLog = async (file: string, events: number, inFlight = IN_FLIGHT): Promise<number> => {
   const many = { concurrency: 10_000 };
   const issues = (found: boolean, what: string) =>
     found
@@ -197,7 +197,7 @@ export const writeMixedLog = async (file: string, events: number): Promise<numbe
     await (await runtime.start(name, STARTS[name])).result();
     if (committed < events) await follow();
   };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, follow));
+  await Promise.all(Array.from({ length: inFlight }, follow));
   await runtime.close();
   return committed;
 };

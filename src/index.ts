@@ -20,7 +20,14 @@ export type { AnswerOptions } from './actors/questions.ts';
 export type { ReplayReport } from './actors/replay.ts';
 export type { ActorState, Run, RunContext, RunResult, SendOptions } from './actors/run-handle.ts';
 export type { AuditFilter } from './audit/audit-filter.ts';
-export type { AuditEntry, AuditTrail, ContextChanged, DecidedBy } from './audit/audit-trail.ts';
+export type {
+  ActorChanged,
+  AuditEntry,
+  AuditTrail,
+  ContextChanged,
+  DecidedBy,
+  FollowingChange,
+} from './audit/audit-trail.ts';
 export type { CompareOptions, Comparison, ComparisonKind } from './audit/compare.ts';
 export type { Difference, DifferentRow } from './audit/difference.ts';
 export { toMermaid, toSequenceDiagram } from './audit/mermaid.ts';

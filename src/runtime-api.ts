@@ -115,7 +115,8 @@ export interface Runtime<Workflows extends Workflow = Workflow> extends LookingB
   /** Registers more workflows, as createRuntime does. */
   register(...workflows: readonly Workflow[]): void;
   /**
-   * Checks the log row by row, then rebuilds every actor from it and compares. Reads all of the log. With a head that was kept
+   * Checks the log row by row, then rebuilds every actor from it and compares: its states, the facts that its machine states, its
+   * snapshot, and every stored view of the projections that are registered. Reads all of the log. With a head that was kept
    * elsewhere (that of an earlier report, or of an export) it also finds that the tail of the log is gone, or all of it another.
    */
   verify(options?: VerifyOptions): Promise<{ readonly log: VerifyReport; readonly replay: ReplayReport }>;

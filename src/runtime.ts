@@ -237,11 +237,11 @@ const toRuntime = (assembly: Assembly): Runtime => {
 };
 
 const verifyAll = async (
-  { log, registry }: Parts,
+  { log, registry, options: { projections = [] } }: Parts,
   options: VerifyOptions,
 ): ReturnType<Runtime['verify']> => ({
   log: await log.verify(options),
-  replay: await replayLog(log, registry, options),
+  replay: await replayLog(log, registry, { ...options, projections }),
 });
 
 const feedbackOf = (assembly: Assembly): FeedbackApi => {

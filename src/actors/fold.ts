@@ -8,7 +8,7 @@ import { TYPE } from '../events/vocabulary.ts';
 import { invariant } from '../invariant.ts';
 import type { LoadedActor, StoredSnapshot } from '../store/event-log.ts';
 import { type ActorRecord, noted, type StoredActor, WAITS_FOR_NOTHING } from './actor-record.ts';
-import { advance, closed } from './advance.ts';
+import { type Advanced, advance, closed } from './advance.ts';
 import { received } from './receive.ts';
 import type { Definition, Registry } from './registry.ts';
 import type { PersistedSnapshot } from './xstate-adapter.ts';
@@ -33,23 +33,31 @@ export const foldEvent = (
   registry: Registry,
   record: ActorRecord | undefined,
   event: RecordedEvent,
-): ActorRecord => {
-  const next =
+): ActorRecord => liveEvent(registry, record, event).record;
+
+/** The same, with what its machine asked for then. */
+export const liveEvent = (
+  registry: Registry,
+  record: ActorRecord | undefined,
+  event: RecordedEvent,
+): Advanced => {
+  const lived =
     event.kind === 'migrated'
-      ? migrated(registry, event)
+      ? { record: migrated(registry, event), effects: [] }
       : record
         ? folded(registry, record, event)
         : born(registry, event);
+  const { record: next } = lived;
   invariant(
     next.version === event.version,
     `the stream of ${event.actor} has no gap before position ${event.position}`,
   );
   const state = next.snapshot?.value ?? '';
   if (canonicalJson(state) !== canonicalJson(event.state)) throw diverged(event, canonicalJson(state));
-  return next;
+  return lived;
 };
 
-const folded = (registry: Registry, record: ActorRecord, event: RecordedEvent): ActorRecord => {
+const folded = (registry: Registry, record: ActorRecord, event: RecordedEvent): Advanced => {
   switch (event.kind) {
     case 'message': {
       const definition = findDefinition(registry, event);
@@ -59,11 +67,11 @@ const folded = (registry: Registry, record: ActorRecord, event: RecordedEvent): 
       return stepped(base, event, { definition, run: () => definition.behavior.step(snapshot, message) });
     }
     case 'failed':
-      return closed(noted(record), 'failed').record;
+      return closed(noted(record), 'failed');
     case 'stopped':
-      return closed(noted(record), 'stopped').record;
+      return closed(noted(record), 'stopped');
     default:
-      return noted(record);
+      return { record: noted(record), effects: [] };
   }
 };
 
@@ -93,7 +101,7 @@ export const restoreMigrated = (definition: Definition, state: Json | undefined)
   return definition.behavior.restore({ value, context, status, history });
 };
 
-const born = (registry: Registry, event: RecordedEvent): ActorRecord => {
+const born = (registry: Registry, event: RecordedEvent): Advanced => {
   const { parent, child, input } = event.data;
   const unborn: ActorRecord = {
     address: event.actor,
@@ -108,7 +116,7 @@ const born = (registry: Registry, event: RecordedEvent): ActorRecord => {
     waits: WAITS_FOR_NOTHING,
   };
   // It threw before it had a state.
-  if (event.kind === 'failed') return { ...unborn, version: 1, status: 'failed' };
+  if (event.kind === 'failed') return { record: { ...unborn, version: 1, status: 'failed' }, effects: [] };
   invariant(event.type === TYPE.started, `the stream of ${event.actor} begins with its start`);
   const definition = findDefinition(registry, event);
   return stepped(unborn, event, { definition, run: () => definition.behavior.initial(input ?? null) });
@@ -118,11 +126,11 @@ const stepped = (
   base: ActorRecord,
   event: RecordedEvent,
   { definition, run }: { definition: Definition; run: () => ReturnType<Definition['behavior']['step']> },
-): ActorRecord => {
+): Advanced => {
   try {
     const { functions = {} } = definition.workflow.options;
     const at = { self: base.address, parent: base.parent, from: event.from, atMs: event.atMs, functions };
-    return advance(base, during(at, run), { definition, atMs: event.atMs }).record;
+    return advance(base, during(at, run), { definition, atMs: event.atMs });
   } catch (error) {
     throw diverged(event, `an error: ${error instanceof Error ? error.message : String(error)}`);
   }

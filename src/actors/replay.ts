@@ -2,10 +2,14 @@ import { isRuntimeError } from '../errors.ts';
 import { hashText } from '../events/blob.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
+import type { Projection } from '../projections/projection.ts';
 import type { EventLog, VerifyOptions } from '../store/event-log.ts';
 import type { ActorRecord } from './actor-record.ts';
-import { foldEvent, stateHash } from './fold.ts';
+import { liveEvent, stateHash } from './fold.ts';
 import type { Registry } from './registry.ts';
+import { StatedFacts } from './stated-facts.ts';
+import { type StateHash, wrongSnapshot, wrongView } from './stored-state.ts';
+import { createUpcast } from './upcast.ts';
 
 export interface ReplayReport {
   readonly ok: boolean;
@@ -16,19 +20,28 @@ export interface ReplayReport {
   readonly problem: { readonly position: number; readonly what: string } | undefined;
 }
 
+export interface ReplayOptions extends VerifyOptions {
+  /** Projections whose stored views are folded once more, beside those that come with every runtime. */
+  readonly projections?: readonly Projection[];
+}
+
 const CHUNK = 1_000;
 
 /**
  * Rebuilds every actor from the log alone, in the order in which things happened. Each event must lead to the state that
- * was recorded with it, and the counters that workflows declare must equal what the log says.
+ * was recorded with it, each machine must state the facts that the log has, and the counters that workflows declare must equal what
+ * the log says. So must what is stored to save folding: snapshots, and the views of these projections.
  */
 export const replayLog = async (
   log: EventLog,
   registry: Registry,
-  { onProgress }: VerifyOptions = {},
+  { onProgress, projections = [] }: ReplayOptions = {},
 ): Promise<ReplayReport> => {
   const actors = new Map<Address, ActorRecord>();
   const counts = createCounts(registry);
+  const facts = new StatedFacts();
+  const hash = remembered((record) => stateHash(registry, record));
+  const upcast = createUpcast(registry);
   /** Actors of machines that are not registered: no problem if they were migrated to one that is. */
   const missing = new Map<Address, NonNullable<ReplayReport['problem']>>();
   let events = 0;
@@ -37,17 +50,17 @@ export const replayLog = async (
     ok: problem === undefined,
     events,
     actors: actors.size,
-    states: hashStates(registry, actors),
+    states: hashStates(registry, actors, hash),
     problem,
   });
   const replay = (event: RecordedEvent): ReplayReport['problem'] => {
     if (missing.has(event.actor) && event.kind !== 'migrated') return undefined;
     try {
-      const record = foldEvent(registry, actors.get(event.actor), event);
+      const { record, effects } = liveEvent(registry, actors.get(event.actor), event);
       missing.delete(event.actor);
       actors.set(event.actor, record);
       counts.count(event, record);
-      return undefined;
+      return facts.check(upcast(event), effects);
     } catch (error) {
       if (!isRuntimeError(error, 'REPLAY_DIVERGED', 'MACHINE_MISSING')) throw error;
       const problem = { position: event.position, what: error.message };
@@ -69,7 +82,12 @@ export const replayLog = async (
     if (chunk.length < CHUNK) break;
   }
   const [first] = missing.values();
-  return report(first ?? counts.firstWrong(actors));
+  const wrong = first ?? facts.end() ?? counts.firstWrong(actors);
+  if (wrong) return report(wrong);
+  return report(
+    (await wrongSnapshot({ log, registry, actors, hash, to: after }).catch(damage)) ??
+      (await wrongView({ log, upcast, projections, to: after }).catch(damage)),
+  );
 };
 
 /** A log that cannot be read cannot be replayed: that is what was asked. Any other error means that nobody could look. */
@@ -79,15 +97,28 @@ const damage = (error: unknown): NonNullable<ReplayReport['problem']> => {
 };
 
 /** Hash over the states of actors: equal if and only if each of them is in the same state. */
-export const hashStates = (registry: Registry, actors: ReadonlyMap<Address, ActorRecord>): string =>
+export const hashStates = (
+  registry: Registry,
+  actors: ReadonlyMap<Address, ActorRecord>,
+  hash: StateHash = (record) => stateHash(registry, record),
+): string =>
   hashText(
     canonicalJson(
       [...actors.keys()].sort().map((address) => {
         const record = actors.get(address);
-        return [address, (record && stateHash(registry, record)) ?? null];
+        return [address, (record && hash(record)) ?? null];
       }),
     ),
   );
+
+/** States are large, and hashed for more than one reason. */
+const remembered = (hash: StateHash): StateHash => {
+  const known = new WeakMap<ActorRecord, string | undefined>();
+  return (record) => {
+    if (!known.has(record)) known.set(record, hash(record));
+    return known.get(record);
+  };
+};
 
 /** Counts, by a query of its own, what the counters of machines claim to count. */
 const createCounts = (registry: Registry) => {

@@ -4,8 +4,9 @@ import type { Json } from '../events/json.ts';
 import { TYPE } from '../events/vocabulary.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
-import { nameOf, whoDid } from './in-words.ts';
+import { nameOf, resolutionIn, whoDid } from './in-words.ts';
 import type { PastTurn } from './past-turns.ts';
+import { textsIn } from './short.ts';
 
 /** Which events an audit is of. What is given must all fit. */
 export interface AuditFilter {
@@ -99,7 +100,13 @@ const isOfAgent = (event: RecordedEvent, turn: PastTurn, agent: string): boolean
     names.includes(nameOf(event.actor)) ||
     `${event.actor}/`.includes(`/agent:${agent}/`) ||
     (event.from !== null && names.includes(nameOf(event.from))) ||
-    event.data['role'] === agent ||
+    isNamedIn(event, agent) ||
     names.includes(whoDid(event, turn))
   );
 };
+
+/** Where facts name the agents that they are of. */
+const isNamedIn = ({ data }: RecordedEvent, agent: string): boolean =>
+  [data['role'], data['source'], data['target'], data['from']].includes(agent) ||
+  textsIn(data['targets']).includes(agent) ||
+  resolutionIn(data)?.by.includes(agent) === true;

@@ -1,5 +1,5 @@
 import type { AuditFilter } from './audit-filter.ts';
-import type { AuditEntry, DecidedBy } from './audit-trail.ts';
+import type { ActorChanged, AuditEntry, DecidedBy } from './audit-trail.ts';
 
 /** The audit as a table that people can read, and mail. */
 export const toMarkdown = (entries: readonly AuditEntry[], filter: AuditFilter): string => {
@@ -33,15 +33,20 @@ const row = ({ position, when, who, what, why, causedBy, decidedBy, changed }: A
 const decider = (decided: DecidedBy): string =>
   'limit' in decided
     ? `limit ${decided.limit}: ${decided.used} of ${decided.bound}`
-    : `${decided.person}${decided.option === null ? '' : `: ${decided.option}`}${decided.note === null ? '' : ` (${decided.note})`}`;
+    : `${'agents' in decided ? decided.agents.join(', ') : decided.person}${decided.option === null ? '' : `: ${decided.option}`}${decided.note === null ? '' : ` (${decided.note})`}`;
 
-const changes = ({ state, context }: AuditEntry['changed']): string =>
+const changes = ({ following, ...own }: AuditEntry['changed']): string =>
   [
-    ...(state
-      ? [`${state.from === null ? '' : `${JSON.stringify(state.from)} → `}${JSON.stringify(state.to)}`]
-      : []),
-    ...context.map(({ path, before, after }) => `${path}: ${before} → ${after}`),
+    ...changesOf(own),
+    ...following.map(({ actor, ...change }) => `${actor}: ${changesOf(change).join(', ')}`),
   ].join('; ');
+
+const changesOf = ({ state, context }: ActorChanged): readonly string[] => [
+  ...(state
+    ? [`${state.from === null ? '' : `${JSON.stringify(state.from)} → `}${JSON.stringify(state.to)}`]
+    : []),
+  ...context.map(({ path, before, after }) => `${path}: ${before} → ${after}`),
+];
 
 /** Nothing that an agent wrote may end a cell, a row or the table, or be taken for markup. */
 const cell = (text: string): string =>

@@ -1,32 +1,45 @@
-import type { ActorRecord } from '../actors/actor-record.ts';
-import { foldEvent } from '../actors/fold.ts';
 import type { Registry } from '../actors/registry.ts';
 import { createUpcast } from '../actors/upcast.ts';
-import { isRuntimeError, RuntimeError } from '../errors.ts';
+import { RuntimeError } from '../errors.ts';
 import type { Address, RecordedEvent, StateValue } from '../events/event.ts';
-import { isContainer, memberOf, type StateData } from '../projections/state-data.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { changedBy, Folding } from './audit-changes.ts';
 import { type AuditFilter, Matching } from './audit-filter.ts';
 import { toMarkdown } from './audit-markdown.ts';
 import { decisionOf } from './decided-by.ts';
-import { short, whatHappened, whoDid, whyOf } from './in-words.ts';
+import { whatHappened, whoDid, whyOf } from './in-words.ts';
 import { type PastTurn, turnsOfLog, turnsOfRun } from './past-turns.ts';
 
-/** A limit that was met, or a person who said so. */
+/** A limit that was met, or a person who said so, or the agents who were asked to decide. */
 export type DecidedBy =
   | { readonly limit: string; readonly bound: number; readonly used: number; readonly position: number }
-  | {
-      readonly person: string;
-      readonly option: string | null;
-      readonly note: string | null;
-      readonly position: number;
-    };
+  | ({ readonly person: string } & Said)
+  | ({ readonly agents: readonly string[] } & Said);
+
+interface Said {
+  readonly option: string | null;
+  readonly note: string | null;
+  readonly position: number;
+}
 
 /** A place in an actor's context that an event changed; values are shortened. */
 export interface ContextChanged {
   readonly path: string;
   readonly before: string;
   readonly after: string;
+}
+
+/** What an event did to an actor. */
+export interface ActorChanged {
+  /** Null if the actor stayed in the state that it was in. */
+  readonly state: { readonly from: StateValue | null; readonly to: StateValue } | null;
+  readonly context: readonly ContextChanged[];
+}
+
+/** What followed from an event in its turn: an actor that was told of it, and changed. */
+export interface FollowingChange extends ActorChanged {
+  readonly position: number;
+  readonly actor: Address;
 }
 
 /** One event, for people: who did what, when, why, and what came of it. */
@@ -43,11 +56,11 @@ export interface AuditEntry {
   readonly why: string | null;
   readonly causedBy: { readonly position: number; readonly what: string } | null;
   readonly decidedBy: DecidedBy | null;
-  readonly changed: {
-    /** Null if its actor stayed in the state that it was in. */
-    readonly state: { readonly from: StateValue | null; readonly to: StateValue } | null;
-    readonly context: readonly ContextChanged[];
-  };
+  /**
+   * What it changed in its actor; of a feedback, an answer, a decision or a resolution, what the step did that stated it. These also say
+   * what followed from them in their turn; of other events that is an empty list.
+   */
+  readonly changed: ActorChanged & { readonly following: readonly FollowingChange[] };
 }
 
 /** The audit of a log, or of a part of it. */
@@ -80,10 +93,11 @@ export const auditTrail = async ({ log, registry }: AuditPorts, filter: AuditFil
   const whats = new Map<number, string>();
   const entries: AuditEntry[] = [];
   for await (const turn of turns) {
+    const changes = turn.events.map((event) => folding.fold(event));
     for (const event of turn.events) {
-      const changed = folding.fold(event);
       whats.set(event.position, whatHappened(event));
-      if (matching.fits(event, turn)) entries.push(entryOf(event, turn, { changed, whats }));
+      if (matching.fits(event, turn))
+        entries.push(entryOf(event, turn, { changed: changedBy(event, turn, changes), whats }));
     }
   }
   return {
@@ -111,89 +125,10 @@ const entryOf = (
     type,
     who: whoDid(event, turn),
     what: whatHappened(event),
-    why: whyOf(event),
+    why: whyOf(event, turn),
     causedBy:
       cause === null ? null : { position: cause, what: whats.get(cause) ?? 'an event of another run' },
     decidedBy: decisionOf(event, turn),
     changed,
   };
 };
-
-const CHANGES_MAX = 20;
-const VALUE_LENGTH_MAX = 80;
-
-/** What each event did to its actor. */
-class Folding {
-  readonly #registry: Registry;
-  readonly #actors = new Map<Address, ActorRecord | null>();
-  readonly #states = new Map<Address, StateValue>();
-
-  constructor(registry: Registry) {
-    this.#registry = registry;
-  }
-
-  fold(event: RecordedEvent): AuditEntry['changed'] {
-    const { actor, state } = event;
-    const from = this.#states.get(actor) ?? null;
-    this.#states.set(actor, state);
-    const before = this.#actors.get(actor);
-    const after = this.#moved(before, event);
-    this.#actors.set(actor, after);
-    const isMoved = from === null || JSON.stringify(from) !== JSON.stringify(state);
-    return { state: isMoved ? { from, to: state } : null, context: contextChanges(before, after) };
-  }
-
-  /** Null for an actor that cannot be folded here: a machine that is gone, or that is another now. */
-  #moved(before: ActorRecord | null | undefined, event: RecordedEvent): ActorRecord | null {
-    if (before === null && event.kind !== 'migrated') return null;
-    try {
-      return foldEvent(this.#registry, before ?? undefined, event);
-    } catch (error) {
-      if (isRuntimeError(error, 'MACHINE_MISSING', 'REPLAY_DIVERGED')) return null;
-      throw error;
-    }
-  }
-}
-
-const contextChanges = (
-  before: ActorRecord | null | undefined,
-  after: ActorRecord | null,
-): readonly ContextChanged[] => {
-  const [old, context]: [unknown, unknown] = [before?.snapshot?.context, after?.snapshot?.context];
-  if (!isContainer(old) || !isContainer(context) || old === context) return [];
-  const found: ContextChanged[] = [];
-  let level: readonly Pair[] = [{ path: '', was: old, is: context }];
-  // What is nearest to the root says most: it comes first, and what is new or gone is told as a whole.
-  while (level.length > 0 && found.length < CHANGES_MAX) {
-    for (const { path, was, is } of level)
-      if (!areAlike(was, is))
-        found.push({ path, before: short(was, VALUE_LENGTH_MAX), after: short(is, VALUE_LENGTH_MAX) });
-    level = level.flatMap(({ path, was, is }) => (areAlike(was, is) ? membersOf(path, was, is) : []));
-  }
-  return found.slice(0, CHANGES_MAX);
-};
-
-interface Pair {
-  readonly path: string;
-  readonly was: unknown;
-  readonly is: unknown;
-}
-
-/** Whether both are objects, or both lists: then it is their members that are told apart. */
-const areAlike = (was: unknown, is: unknown): boolean =>
-  isContainer(was) && isContainer(is) && Array.isArray(was) === Array.isArray(is);
-
-const membersOf = (path: string, was: unknown, is: unknown): readonly Pair[] => {
-  const [old, value] = [was as StateData, is as StateData]; // They are alike: see above.
-  return [...new Set([...Object.keys(old), ...Object.keys(value)])]
-    .map((key) => ({
-      path: path === '' ? key : `${path}.${key}`,
-      was: memberOf(old, key),
-      is: memberOf(value, key),
-    }))
-    .filter((pair) => !Object.is(pair.was, pair.is) && !isSameData(pair));
-};
-
-/** Machines may make the same again. */
-const isSameData = ({ was, is }: Pair): boolean =>
-  isContainer(was) && isContainer(is) && JSON.stringify(was) === JSON.stringify(is);

@@ -1,19 +1,21 @@
 import type { RecordedEvent } from '../events/event.ts';
 import { isJsonObject } from '../events/json.ts';
 import type { DecidedBy } from './audit-trail.ts';
+import { resolutionIn } from './in-words.ts';
 import { isHalt, metIn } from './met-limits.ts';
 import type { PastTurn } from './past-turns.ts';
+import { textIn } from './short.ts';
 
 /**
- * What decided that an event came: the limit or person that it names itself, or that one of its causes in the same turn does. A
- * turn is what one stimulus led to, so that a person's answer decides all that follows from it there.
+ * What decided that an event came: the limit, person or agents that it names itself, or that one of its causes in the same turn
+ * does. A turn is what one stimulus led to, so that a person's answer decides all that follows from it there.
  */
 export const decisionOf = (event: RecordedEvent, { events }: PastTurn): DecidedBy | null => {
   const [first] = events;
   // A loop that halts in the turn says so in a fact; what it then does has the same cause as the fact.
   const halt = events.find((each) => isHalt(each) && each.position <= event.position);
   for (let each: RecordedEvent | undefined = event; each; ) {
-    const decided = personIn(each) ?? limitIn(each);
+    const decided = personIn(each) ?? resolverIn(each) ?? limitIn(each);
     if (decided) return decided;
     const { cause }: RecordedEvent = each;
     each = cause === null || !first || cause < first.position ? undefined : events[cause - first.position];
@@ -39,4 +41,18 @@ const personIn = ({ type, kind, data, position }: RecordedEvent): DecidedBy | nu
     note: typeof note === 'string' ? note : null,
     position,
   };
+};
+
+/** A feedback is resolved by those who were asked, or by a person or the host in their place. */
+const resolverIn = ({ type, kind, data, position }: RecordedEvent): DecidedBy | null => {
+  if (kind === 'undelivered') return null;
+  if (type === 'feedback.resolve') {
+    const [by, note] = [textIn(data, 'by') ?? 'host', textIn(data, 'note') ?? null];
+    const option = textIn(data, 'resolution') ?? textIn(data['resolution'], 'option') ?? null;
+    return { person: by, option, note, position };
+  }
+  const resolution = resolutionIn(data);
+  if (!resolution) return null;
+  const { by, isManual, option, note } = resolution;
+  return { ...(isManual ? { person: by.join(', ') } : { agents: by }), option, note, position };
 };

@@ -1,24 +1,13 @@
-import { isBlobRef, largeInWords } from '../events/blob.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
-import { TYPE } from '../events/vocabulary.ts';
+import { ORCHESTRATOR } from '../machines/fix-feedback.ts';
 import { metIn } from './met-limits.ts';
 import type { PastTurn } from './past-turns.ts';
+import { short, textIn, textsIn } from './short.ts';
+import { chosen, WORDS } from './words.ts';
 
-const TEXT_LENGTH_MAX = 200;
-
-/** A value as a short text, whatever it is. */
-export const short = (value: unknown, lengthMax = TEXT_LENGTH_MAX): string => {
-  const text = typeof value === 'string' ? value : textOf(value);
-  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).toWellFormed()}…`;
-};
-
-const textOf = (value: unknown): string => {
-  if (value === undefined) return 'nothing';
-  // What is shown here came from rows and contexts.
-  return isBlobRef(value) ? largeInWords(value) : JSON.stringify(value);
-};
+export { short } from './short.ts';
 
 /** An actor as people know it: an agent by its role, a run by its id, anything else by its address. */
 export const nameOf = (address: Address): string => {
@@ -27,82 +16,65 @@ export const nameOf = (address: Address): string => {
   return last.startsWith('agent:') ? `agent ${last.slice('agent:'.length)}` : address;
 };
 
+/** Facts that one actor states of what another did: where they say who that was. */
+const SPEAKERS: Readonly<Record<string, 'source' | 'target'>> = {
+  'feedback.sent': 'source',
+  'feedback.opened': 'source',
+  'feedback.joined': 'source',
+  'feedback.refused': 'source',
+  'feedback.queued': 'source',
+  'feedback.acknowledged': 'target',
+  'feedback.answered': 'target',
+  'feedback.fixed': 'target',
+};
+
 /** Who did what a row says: a person, an agent, a timer, the host; within a turn, the actor that sent or stated it. */
 export const whoDid = (event: RecordedEvent, { by, origin, events }: PastTurn): string => {
   const said = event.data['by'];
   if (typeof said === 'string' && said !== '') return said;
+  const speaker = speakerIn(event);
+  // A target may be a person, who is asked in the agent's place.
+  if (speaker !== undefined) return event.type === 'feedback.answered' && by !== null ? by : speaker;
   if (event.from !== null) return nameOf(event.from);
   if (event.position !== events[0]?.position) return nameOf(event.actor);
   if (by !== null) return by;
   return origin === 'agent' ? nameOf(event.actor) : origin;
 };
 
-const text = (data: JsonObject, key: string): string => short(data[key]);
-const textIn = (value: Json | undefined, key: string): string | undefined =>
-  isJsonObject(value) && typeof value[key] === 'string' ? value[key] : undefined;
-const count = (value: Json | undefined): number => (Array.isArray(value) ? value.length : 0);
-
-/** What happened, for the types that the package knows; others are told by their type. */
-const WORDS: Readonly<Record<string, (event: RecordedEvent) => string>> = {
-  [TYPE.started]: ({ machine, data }) => `started as ${machine}${data['parent'] === null ? ' (a run)' : ''}`,
-  [TYPE.callDone]: ({ data }) => `answered the call "${text(data, 'call')}"`,
-  [TYPE.callFailed]: ({ data }) => `failed in the call "${text(data, 'call')}"`,
-  [TYPE.callBegun]: () => 'began to work',
-  [TYPE.timerFired]: ({ data }) => `the timer "${text(data, 'timer')}" fired`,
-  [TYPE.childDone]: ({ data }) => `its child "${text(data, 'child')}" is done`,
-  [TYPE.childFailed]: ({ data }) => `its child "${text(data, 'child')}" failed`,
-  [TYPE.failed]: () => 'failed',
-  [TYPE.stopped]: () => 'was stopped',
-  [TYPE.migrated]: ({ data }) => `went on under version ${text(data, 'to')} of its machine`,
-  [TYPE.runEnded]: ({ data }) => `ended ${text(data, 'verdict')}`,
-  'agent.request': ({ data }) => `asked for "${textIn(data['request'], 'id') ?? 'work'}"`,
-  'agent.done': ({ data }) => `delivered "${text(data, 'request')}"`,
-  'agent.failed': ({ data }) => `gave up on "${text(data, 'request')}"`,
-  'gate.passed': ({ data }) => `the gate "${text(data, 'gate')}" let pass ${text(data, 'pass')} through`,
-  'gate.rejected': ({ data }) =>
-    `the gate "${text(data, 'gate')}" rejected pass ${text(data, 'pass')}: ${count(data['issues'])} issues`,
-  'feedback.sent': ({ data }) =>
-    data['loop'] === undefined
-      ? `sent feedback to "${text(data, 'step')}": ${count(data['issues'])} issues, from "${text(data, 'from')}"`
-      : `sent the feedback of ${text(data, 'source')} to ${short(data['targets'])} (${text(data, 'feedbackType')})`,
-  'feedback.opened': ({ data }) =>
-    `round ${text(data, 'round')} of the feedback of ${text(data, 'source')} began`,
-  'feedback.acknowledged': ({ data }) => `${text(data, 'target')} has taken the feedback up`,
-  'feedback.answered': ({ data }) => `${text(data, 'target')} answered ${chosen(data)}`,
-  'feedback.fixed': ({ data }) => `${text(data, 'target')} has worked again`,
-  'feedback.disagreed': () => 'the targets did not agree, and were asked again',
-  'feedback.decided': ({ data }) => `decided ${resolved(data)}`,
-  'feedback.validated': ({ data }) => `the resolution ${data['passed'] === true ? 'holds' : 'does not hold'}`,
-  'feedback.resolved': ({ data }) => `the feedback was resolved: ${resolved(data)}`,
-  'feedback.escalated': ({ data }) => `the feedback was escalated: ${text(data, 'reason')}`,
-  'feedback.refused': ({ data }) => `a feedback was refused: ${short(data['problems'])}`,
-  'feedback.joined': ({ data }) => `${text(data, 'source')} said again what is under way`,
-  'step.corrected': ({ data }) =>
-    `the step "${text(data, 'step')}" works again, because of ${text(data, 'from')}`,
-  'check.passed': ({ data }) => `the check "${text(data, 'check')}" passed`,
-  'check.failed': ({ data }) => `the check "${text(data, 'check')}" failed`,
-  'step.rerun': ({ data }) => `asked to run "${text(data, 'step')}" again`,
-  'step.done': ({ data }) => `the step "${text(data, 'step')}" is done (${text(data, 'fate')})`,
-  'step.failed': ({ data }) => `the step "${text(data, 'step')}" failed`,
-  'issue.reject': ({ data }) => `threw out the issue ${text(data, 'fingerprint')}`,
-  'question.opened': ({ data }) => `asked: ${text(data, 'text')}`,
-  'question.answer': ({ data }) => `answered ${chosen(data)}`,
-  'question.closed': ({ data }) =>
-    `the question was closed: ${textIn(data['output'], 'outcome') ?? 'nobody waits'}`,
-  'run.paused': ({ data }) => `paused: ${short(data['reasons'])}`,
-  'run.resumed': ({ data }) => `resumed: ${short(data['reasons'])} left`,
-  'loop.pass': ({ data }) => `pass ${text(data, 'number')} ended: ${text(data, 'status')}`,
-  'context.set': ({ data }) => `set ${short(data['path'])}`,
-  'context.update': ({ data }) => `updated ${short(data['path'])}`,
-  'context.push': ({ data }) => `added to ${short(data['path'])}`,
+const speakerIn = ({ kind, type, data }: RecordedEvent): string | undefined => {
+  if (kind !== 'fact') return undefined;
+  const resolution = resolutionIn(data);
+  if (resolution) return resolution.by.map((each) => (resolution.isManual ? each : role(each))).join(', ');
+  const key = Object.hasOwn(SPEAKERS, type) ? SPEAKERS[type] : undefined;
+  const speaker = key && data[key];
+  if (typeof speaker === 'string') return role(speaker);
+  // A gate sends back what its reviewers found.
+  return type === 'feedback.sent' && typeof data['from'] === 'string' ? `step ${data['from']}` : undefined;
 };
 
-const chosen = ({ option, value }: JsonObject): string =>
-  option === null || option === undefined ? short(value) : `"${short(option)}"`;
+/** Checks are worked by no agent. */
+const role = (name: string): string => (name === ORCHESTRATOR ? name : `agent ${name}`);
 
-const resolved = ({ resolution }: JsonObject): string => {
-  const given: JsonObject = isJsonObject(resolution) ? resolution : {};
-  return given['option'] === null && given['value'] === null ? 'by a fix' : chosen(given);
+/** Who resolved a feedback, and how. */
+export interface ResolutionSaid {
+  readonly by: readonly string[];
+  /** Whether a person did, or the host, in place of the targets. */
+  readonly isManual: boolean;
+  readonly option: string | null;
+  readonly note: string | null;
+}
+
+/** The resolution that a feedback loop states, or tells its run of; undefined if nobody is named as its author. */
+export const resolutionIn = ({ resolution }: JsonObject): ResolutionSaid | undefined => {
+  if (!isJsonObject(resolution)) return undefined;
+  const by = textsIn(resolution['by']);
+  if (by.length === 0) return undefined;
+  return {
+    by,
+    isManual: resolution['isManual'] === true,
+    option: textIn(resolution, 'option') ?? null,
+    note: textIn(resolution, 'note') ?? null,
+  };
 };
 
 /** What a row says, in a few words. */
@@ -114,6 +86,7 @@ export const whatHappened = (event: RecordedEvent): string => {
   const met = metIn(event);
   if (met && type.endsWith('.halted'))
     return `halted: the limit "${met.limit}" of ${met.bound} was met with ${met.used}`;
+  if (type.endsWith('.halted')) return 'halted';
   const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
   if (words) return words(event);
   return type.endsWith('.decided') ? `decided ${chosen(data)}` : type;
@@ -121,9 +94,10 @@ export const whatHappened = (event: RecordedEvent): string => {
 
 const ISSUES_SHOWN = 3;
 
-/** Why it happened, as far as whoever did it said so. */
-export const whyOf = ({ data }: RecordedEvent): string | null => {
-  const { reason, note, halt, failure, error, output, issues, message } = data;
+/** Why it happened, as far as whoever did it said so: in the row, or in one that the same turn wrote for it. */
+export const whyOf = (event: RecordedEvent, turn?: PastTurn): string | null => {
+  const { data } = event;
+  const { reason, note, halt, failure, error, output, issues, message, resolution, item } = data;
   const said = [
     typeof note === 'string' ? note : undefined,
     typeof reason === 'string' ? reason : undefined,
@@ -131,12 +105,26 @@ export const whyOf = ({ data }: RecordedEvent): string | null => {
     textIn(failure, 'message'),
     textIn(error, 'message'),
     textIn(output, 'note'),
+    textIn(resolution, 'note'),
     typeof message === 'string' ? message : undefined,
-    issuesOf(issues ?? data['review'] ?? data['test']),
-    typeof data['description'] === 'string' ? data['description'] : undefined,
+    textIn(data, 'problem'),
+    issuesOf(issues ?? data['review'] ?? data['test'] ?? data['defects']),
+    textIn(data, 'description'),
+    textIn(data['feedback'], 'description'),
+    textIn(item, 'message'),
+    textIn(data, 'summary'),
+    textIn(data['record'], 'reviewFeedback'),
+    descriptionIn(event, turn),
   ];
   const found = said.find((each) => each !== undefined && each !== '');
   return found === undefined ? null : short(found);
+};
+
+/** A run that sends a feedback only names its loop, which was told the words in the same turn. */
+const descriptionIn = ({ type, data }: RecordedEvent, turn: PastTurn | undefined): string | undefined => {
+  if (type !== 'feedback.sent') return undefined;
+  const opened = turn?.events.find((each) => each.type === 'feedback.opened' && each.actor === data['loop']);
+  return textIn(opened?.data['feedback'], 'description');
 };
 
 const issuesOf = (given: Json | undefined): string | undefined => {

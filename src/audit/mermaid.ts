@@ -76,11 +76,12 @@ const eventName = (type: string): string =>
 const guardName = (guard: unknown): string => {
   if (guard === undefined || guard === null) return '';
   if (typeof guard === 'string') return ` [${guard}]`;
-  if (typeof guard === 'object' && 'type' in guard) return ` [${String(guard.type)}]`;
-  return typeof guard === 'function' && guard.name !== '' && guard.name !== 'guard'
-    ? ` [${guard.name}]`
-    : ' [if]';
+  const name = typeof guard === 'object' && 'type' in guard ? String(guard.type) : nameOfFunction(guard);
+  // One that was written in its place is called after that: it has no name, nor has it in a definition that was read from JSON.
+  return name === '' || name === 'guard' ? ' [if]' : ` [${name}]`;
 };
+
+const nameOfFunction = (guard: unknown): string => (typeof guard === 'function' ? guard.name : '');
 
 const quoted = (text: string): string => `"${oneLine(text)}"`;
 

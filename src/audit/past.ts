@@ -261,10 +261,13 @@ class Remembering {
     this.questions.push({ actor, asked: askedKey(data), openedAt, openedAtMs, said: null, saidAt: null });
   }
 
-  /** An answer that came too late stands for what the agent would have said, had it been waited for. */
+  /**
+   * An answer that came too late stands for what the agent would have said, had it been waited for: unless its call had been answered
+   * already, as one is that runs out of time.
+   */
   #answered(stimulus: Extract<Stimulus, { kind: 'answer' }>, first: RecordedEvent | undefined): void {
     const past = this.calls.get(callKey(stimulus));
-    if (!past || !first) return;
+    if (!past || !first || (first.kind === 'late' && past.outcome !== null)) return;
     past.outcome = stimulus.outcome;
     past.answeredAt = first.position;
     past.endedAfterMs = stimulus.atMs - past.call.openedAtMs;

@@ -118,8 +118,8 @@ interface Finished {
   readonly unchanged: readonly ViewKey[];
 }
 
-/** One projection with all its partitions. */
-class Folding {
+/** One projection with all its partitions, on plain data. */
+export class Folding {
   readonly #projection: CompiledProjection;
   readonly #isTrusted: boolean;
   /** As a text: a copy of it is made for every run. */
@@ -175,6 +175,12 @@ class Folding {
       else changed.push({ projection, version, partition, position, state });
     }
     return { changed, unchanged };
+  }
+
+  /** The state of a partition as it is stored, which is over with that; undefined if it cannot be folded here. */
+  take(id: string): string | undefined {
+    if (this.#left.has(id)) return undefined;
+    return this.#partitions.has(id) ? this.#textOf(id) : this.#initial;
   }
 
   /** The state of a partition as it is stored; undefined if there is none, or none that can be. */

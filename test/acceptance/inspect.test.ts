@@ -1,19 +1,29 @@
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import { createInspectorServer } from '@statelyai/inspect/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { WebSocket } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { type AnyStateMachine, createMachine } from 'xstate';
+import { mixedLoops } from '../../bench/mixed-log.ts';
 import {
+  createRedactor,
   openLog,
   planRun,
   type RecordedEvent,
+  type ReplayStep,
   type Runtime,
   replay,
+  toMermaid,
   type Workflow,
   workflow,
 } from '../../src/index.ts';
 import { type Inspectable, type InspectOptions, inspect } from '../../src/inspect/index.ts';
+import { createTeller, type InspectionMessage } from '../../src/inspect/messages.ts';
+import { viewerAt } from '../../src/inspect/socket.ts';
+import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
 import { approve, approveNth, draftPlan, never, writeNew } from '../support/draft-plan.ts';
 import { callOnce, decision } from '../support/machines.ts';
@@ -67,6 +77,16 @@ const expectWhole = (
   expect(snapshots.map(({ snapshot }) => (snapshot as { value?: unknown }).value)).toEqual(
     events.filter(isMoving).map(({ state }) => state),
   );
+  // Of each row: its actor if that is new, what it was told, and only then what became of it.
+  const known = new Set<string>();
+  expect(messages.map(({ id }) => id)).toEqual(
+    events.flatMap((event) => {
+      const isNew = !known.has(event.actor);
+      known.add(event.actor);
+      const parts = [...(isNew ? ['actor'] : []), 'event', ...(isMoving(event) ? ['snapshot'] : [])];
+      return parts.map((part) => `${event.id}#${part}`);
+    }),
+  );
   const actors = ofType(messages, '@xstate.actor');
   expect(actors.map(({ sessionId }) => sessionId)).toEqual([...new Set(events.map(({ actor }) => actor))]);
   for (const actor of actors) {
@@ -80,6 +100,7 @@ const expectWhole = (
     if (!machine) throw new Error(`No machine of ${actor.sessionId} is known.`);
     expect(nodesOf(parsed)).toEqual(nodesOf(machine));
     expect(new Set<string>(parsed.events)).toEqual(new Set<string>(machine.events));
+    expect(toMermaid(parsed)).toBe(toMermaid(machine));
   }
   // Whoever told something is known by its address.
   for (const [index, { sourceId, rootId, createdAt }] of ofType(messages, '@xstate.event').entries()) {
@@ -87,6 +108,27 @@ const expectWhole = (
     expect(sourceId).toBe(event?.kind === 'fact' ? event.actor : (event?.from ?? undefined));
     expect([rootId, createdAt]).toEqual([event?.run, String(event?.atMs)]);
   }
+};
+
+/** How a replay tells that an actor has begun. */
+const startOf = ({ name, version }: Workflow): ReplayStep => {
+  const data = { input: null, parent: null, child: null };
+  const of = { run: 'r', actor: 'r', machine: name, machineVersion: version };
+  const at = {
+    position: 1,
+    id: 'x/0',
+    turn: 1,
+    atMs: 0,
+    version: 1,
+    typeVersion: 1,
+    from: null,
+    cause: null,
+  };
+  return {
+    event: { ...of, ...at, kind: 'started', type: 'lw.started', data, state: {} },
+    before: null,
+    after: { address: 'r', value: {}, context: {}, status: 'active', tags: [], version: 1 },
+  };
 };
 
 const machinesOf = (runtime: Pick<Runtime, 'replay'>) =>
@@ -136,6 +178,17 @@ describe('K3: Stately Inspector', () => {
     await expect.poll(() => late.length).toBe(3);
     expect(new Set(late.map(({ sessionId }) => sessionId))).toEqual(new Set(['e']));
     expect(await (await fetch(page ?? '')).text()).toContain('https://stately.ai/inspect');
+  });
+
+  it('K3: the definition of every machine of the package parses as that machine', () => {
+    for (const each of [...OWN_ACTORS, ...mixedLoops()]) {
+      const tell = createTeller({ machines: () => [each], redactor: createRedactor({}) });
+      const [told] = tell(startOf(each));
+      if (told?.type !== '@xstate.actor') throw new Error(`Nothing is told of ${each.name}.`);
+      const parsed = createMachine(JSON.parse(told.definition ?? ''));
+      expect(nodesOf(parsed)).toEqual(nodesOf(each.machine));
+      expect(toMermaid(parsed)).toBe(toMermaid(each.machine));
+    }
   });
 
   it("K3: through the server of Stately's own package", async () => {
@@ -251,6 +304,47 @@ describe('K3: Stately Inspector', () => {
     expect(await connects({ headers: { host: 'evil.example' } })).toBe(false);
   });
 
+  // Method: whoever is at the other end takes nothing. What it is sent then waits outside of the socket, whose memory is bounded.
+  it('K3: of what a slow viewer is sent no more than a bound waits in memory, and it gets all of it in the end', async () => {
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    await once(server, 'listening');
+    const joined = once(server, 'connection');
+    const viewer = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    onTestFinished(() => viewer.terminate());
+    let received = 0;
+    viewer.on('message', () => {
+      received += 1;
+    });
+    const [socket] = (await joined) as [WebSocket]; // What the server gives with each connection.
+    await new Promise<void>((resolve) => {
+      if (viewer.readyState === WebSocket.OPEN) resolve();
+      else viewer.once('open', () => resolve());
+    });
+    viewer.pause();
+    const { send } = viewerAt(socket);
+    // Whatever it says: it is written as it is.
+    const message = { type: '@xstate.event', text: 'z'.repeat(256 * 1024) } as unknown as InspectionMessage;
+    const MESSAGES = 100;
+    let sent = 0;
+    let most = 0;
+    const all = (async () => {
+      for (let each = 0; each < MESSAGES; each += 1) {
+        expect(await send(message)).toBe(true);
+        sent += 1;
+        most = Math.max(most, socket.bufferedAmount);
+      }
+    })();
+    await expect.poll(() => socket.bufferedAmount).toBeGreaterThan(1024 * 1024);
+    const before = sent;
+    await setTimeout(100);
+    expect([sent, before < MESSAGES]).toEqual([before, true]);
+    viewer.resume();
+    await all;
+    await expect.poll(() => received).toBe(MESSAGES);
+    expect(most).toBeLessThan(2 * 1024 * 1024);
+  });
+
   it('K3: a viewer that leaves, or is slow, holds up nobody; wrong options are refused', async () => {
     const runtime = await open({
       file: temporaryFile(),
@@ -264,8 +358,17 @@ describe('K3: Stately Inspector', () => {
     const slow = new WebSocket(inspection.url);
     await new Promise((resolve) => slow.once('open', resolve));
     slow.pause();
-    for (let each = 0; each < 5; each += 1)
-      await (await runtime.start('draft', 'z'.repeat(10_000), { id: `r${each}` })).result();
+    const quick = watch(inspection.url);
+    // More than sockets and the system hold for it: what is shown of an input is up to a hundred texts of 2,000 characters.
+    const large = Array.from({ length: 100 }, () => 'z'.repeat(2_000));
+    for (let each = 0; each < 20; each += 1)
+      await runtime.start('call-once', { task: large } as never, { id: `c${each}` });
+    const { verdict } = await (await runtime.start('draft', 'a poem', { id: 'r' })).result();
+    expect(verdict).toBe('verified');
+    await expect
+      .poll(() => new Set(ofType(quick, '@xstate.actor').map(({ rootId }) => rootId)).size)
+      .toBe(21);
+    expect(JSON.stringify(quick).length).toBeGreaterThan(8 * 1024 * 1024);
     await inspection.close();
     await refusal(inspect(runtime, { port: -1 }), 'BAD_OPTION');
     await refusal(inspect(runtime, { url: 'http://localhost:1' }), 'BAD_OPTION');

@@ -291,7 +291,7 @@ describe('S8: what is carried out', () => {
           .code,
       ).toBe(0);
     } finally {
-      cli.remove();
+      await cli.remove();
     }
   });
 });

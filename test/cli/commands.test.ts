@@ -166,7 +166,7 @@ describe('checks', () => {
       expect(stdout).toContain('"no-such-program" is not there');
       expect(stdout).toContain('chmod -R go= w.db');
     } finally {
-      other.remove();
+      await other.remove();
     }
   });
 });
@@ -192,7 +192,7 @@ describe('init', () => {
       expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toContain('.loopwright/');
       expect(statSync(join(other.folder, '.loopwright')).mode & 0o777).toBe(0o700);
     } finally {
-      other.remove();
+      await other.remove();
     }
   });
 });

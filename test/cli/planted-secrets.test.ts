@@ -56,9 +56,9 @@ beforeAll(() => {
   text('done.json', { summary: 'done' });
   text('passes.json', passes);
 });
-afterAll(() => {
+afterAll(async () => {
   vi.unstubAllEnvs();
-  cli.remove();
+  await cli.remove();
 });
 
 describe('S12: secrets that come in', () => {

@@ -121,7 +121,7 @@ describe('how a run ended', () => {
       expect(ends).toContainEqual(expect.objectContaining({ run: 'good-1', verdict: 'verified' }));
       expect(ends).toContainEqual(expect.objectContaining({ run: 'bad-1', type: 'waiting' }));
     } finally {
-      other.remove();
+      await other.remove();
     }
   });
 });

@@ -109,7 +109,7 @@ describe('wrong use', () => {
       expect([code, stderr]).toEqual([2, expect.stringContaining('exists already')]);
       expect(existsSync(join(other.folder, 'workflow.yaml'))).toBe(false);
     } finally {
-      other.remove();
+      await other.remove();
     }
   });
 

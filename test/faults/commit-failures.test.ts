@@ -254,6 +254,7 @@ describe('commits that fail before anything is written', () => {
         expect(verdicts).toEqual(world.scripts.map((script) => endOf(script).verdict));
         expectNothingLost(await log.events({ limit: 10_000 }), { world, agent, positions });
         expect(await log.openWork()).toEqual({ calls: [], timers: [] });
+        isLooking = true;
         expect(await runtime.verify()).toMatchObject({ log: { ok: true }, replay: { ok: true } });
         for (const code of refusals) expect([...world.troubles, 'LOG_READ_FAILED']).toContain(code);
         await look();

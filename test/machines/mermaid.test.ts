@@ -1,13 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createMachine, setup } from 'xstate';
-import {
-  agentCall,
-  planRun,
-  type RecordedEvent,
-  tightLoop,
-  toMermaid,
-  toSequenceDiagram,
-} from '../../src/index.ts';
+import { type AnyStateMachine, createMachine, setup } from 'xstate';
+import { mixedLoops } from '../../bench/mixed-log.ts';
+import { agentCall, type RecordedEvent, toMermaid, toSequenceDiagram } from '../../src/index.ts';
+import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
 
 const small = setup({
   actors: { worker: agentCall<null, null>() },
@@ -77,9 +72,13 @@ describe('toMermaid', () => {
   });
 
   test('K3: every state of the machines of the package is there', () => {
-    for (const { machine } of [tightLoop(), planRun('p', { steps: [{ id: 'a' }] })]) {
+    const below = (node: AnyStateMachine['root']): readonly AnyStateMachine['root'][] =>
+      Object.values(node.states).flatMap((child) => [child, ...below(child)]);
+    for (const { machine } of [...OWN_ACTORS, ...mixedLoops()]) {
       const text = toMermaid(machine);
-      for (const name of Object.keys(machine.root.states)) expect(text).toContain(`"${name}`);
+      const states = below(machine.root);
+      for (const { key } of states) expect(text).toContain(`"${key}`);
+      expect(text.match(/^ *state "/gm) ?? []).toHaveLength(states.length);
       expect(text).not.toContain('unknown');
     }
   });

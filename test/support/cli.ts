@@ -1,8 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import { openRuntime } from '../../src/cli/open.ts';
+import { compareLog } from './compared-logs.ts';
 
 /** The built command line in few files; `PUBLISHED` is what users get. */
 export const BINARY = resolve('build/cli/main.js');
@@ -29,7 +31,8 @@ export interface CliFolder {
   shell(line: string): Promise<CommandRan>;
   /** Starts a command. */
   start(...args: readonly string[]): Started;
-  remove(): void;
+  /** Compares every log that is in it with its machines, and removes it. */
+  remove(): Promise<void>;
 }
 
 export interface Started {
@@ -67,9 +70,20 @@ export const cliFolder = (): CliFolder => {
       return startProgram('/bin/sh', ['-c', line], { folder, env }).ended;
     },
     start: (...args) => start(args),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    async remove() {
+      try {
+        for (const file of logsIn(folder)) await compareLog(file, () => openRuntime(file, { mode: 'look' }));
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
   };
 };
+
+const logsIn = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.db'))
+    .map((name) => join(folder, name));
 
 export interface ProgramPlace {
   readonly folder: string;

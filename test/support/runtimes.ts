@@ -13,6 +13,7 @@ import {
   type RuntimeOptions,
   type Workflow,
 } from '../../src/index.ts';
+import { wasCompared } from './noted-logs.ts';
 
 /** Whether the numbers of a release are asked for. */
 const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
@@ -115,6 +116,7 @@ export const expectReplays = async (file: string, workflows: readonly Workflow[]
   const [first, second] = replays;
   if (!first) throw new Error('Nothing was replayed.');
   expect(second).toEqual(first);
+  wasCompared(file);
   return first;
 };
 

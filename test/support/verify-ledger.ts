@@ -1,5 +1,6 @@
 import type { RecordedEvent } from 'loopwright';
 import { entry } from './ledger.ts';
+import { isToBeCompared, wasCompared } from './noted-logs.ts';
 import { LEDGER_RUN, type LedgerRuntime, ledgerRun, openLedger } from './open-ledger.ts';
 
 /** What the process that wrote the log was told: entries by number, with the position that it was given for each. */
@@ -28,6 +29,12 @@ export async function verifyLedger(file: string, acknowledged: Acknowledged): Pr
     entries = found.entries;
     problems.push(...found.problems);
     problems.push(...(await problemsGoingOn(runtime, entries)));
+    if (isToBeCompared(file)) {
+      const compared = await runtime.compareMachines();
+      const others = compared.filter(({ kind }) => kind !== 'identical');
+      problems.push(...others.map(({ difference }) => `lived again it is another: ${difference?.text}`));
+      wasCompared(file);
+    }
   } catch (error) {
     problems.push(`it cannot be used: ${String(error)}`);
   } finally {

@@ -79,7 +79,7 @@ type Report = Pick<VerifyReport, 'ok' | 'events' | 'problem' | 'head'> & {
 const ADVICE = {
   rows: 'What stands before it can be trusted. Restore a backup (loopwright backup made it; say so then: loopwright verify --restored), or import an export.',
   states:
-    'The rows are as they were written, but a workflow of them is not here, or behaves otherwise than it did: keep its old version.',
+    'The rows are as they were written. A workflow that is not here, or behaves otherwise than it did: keep its old version. A view or snapshot: it can be made anew.',
 };
 
 const told = (terminal: Terminal, of: keyof typeof ADVICE, report: Report): ExitCode => {
