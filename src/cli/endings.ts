@@ -5,7 +5,7 @@ import { howToAnswer, questionText } from './question-text.ts';
 import { contextIn } from './run-context.ts';
 import type { Terminal } from './terminal.ts';
 import { duration, inColor, money } from './text.ts';
-import { hint, inLog } from './ways-on.ts';
+import { hint } from './ways-on.ts';
 
 export interface Telling {
   readonly terminal: Terminal;
@@ -76,7 +76,7 @@ export const tellWaiting = async (
   }
   for (const question of questions) {
     say(questionText(question));
-    say(`Answer with: ${inLog(howToAnswer(question), log)}`);
+    say(`Answer with: ${howToAnswer(question, log)}`);
   }
   const { whole, pauseReasons } = contextIn(await (await runtime.run(id)).state());
   const isManual = questions.length === 0 && pauseReasons.length === 0 && whole['mode'] === 'manual';

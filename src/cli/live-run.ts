@@ -19,7 +19,7 @@ import { contextIn } from './run-context.ts';
 import { type Stepper } from './stepper.ts';
 import type { Terminal } from './terminal.ts';
 import type { Warnings } from './warnings.ts';
-import { hint, inLog } from './ways-on.ts';
+import { hint } from './ways-on.ts';
 
 export interface LiveOptions {
   readonly terminal: Terminal;
@@ -243,7 +243,7 @@ class LiveRuns {
   #tellQuestion(question: OpenQuestion): void {
     const { options, view } = this.#parts;
     if (options.terminal.isJson) options.terminal.json({ type: 'question', ...withFingerprint(question) });
-    else view.say(`${questionText(question)}\nAnswer with: ${inLog(howToAnswer(question), options.log)}`);
+    else view.say(`${questionText(question)}\nAnswer with: ${howToAnswer(question, options.log)}`);
   }
 
   #refreshSoon(): void {

@@ -1,6 +1,6 @@
 import { type OpenQuestion, questionFingerprint } from '../index.ts';
 import { escapeLine, isCut, quoted } from './escape.ts';
-import { line } from './ways-on.ts';
+import { inLog, line, type NamedLog } from './ways-on.ts';
 
 const DETAILS_LINES_MAX = 30;
 
@@ -54,19 +54,21 @@ const asText = (details: unknown): string =>
   typeof details === 'string' ? details : (JSON.stringify(details, null, 2) ?? '');
 
 /** How to answer from elsewhere. Names of options may be an agent's: none stands in a line that is to be copied. */
-export const howToAnswer = ({ id, options, isFree }: OpenQuestion): string =>
+export const howToAnswer = ({ id, options, isFree }: OpenQuestion, log: NamedLog): string =>
   [
     ...(options.length > 0 ? [line('answer', id, 'OPTION')] : []),
     ...(isFree ? [`${line('answer', id)} --value '…'`] : []),
-  ].join(', or: ');
+  ]
+    .map((text) => inLog(text, log))
+    .join(', or: ');
 
 /** The same for whoever has not seen the question, with the names of what the workflow or the runtime offers. */
-export const howToAnswerUnseen = (question: OpenQuestion): string => {
+export const howToAnswerUnseen = (question: OpenQuestion, log: NamedLog): string => {
   const names = question.options.filter(({ isProposed }) => !isProposed).map(({ id }) => id);
   const proposed = question.options.length - names.length;
   const known = [
     ...names,
     ...(proposed > 0 ? [`one of ${proposed} that were proposed: loopwright questions`] : []),
   ];
-  return `${howToAnswer(question)}${known.length === 0 ? '' : ` (OPTION: ${known.join(', ')})`}`;
+  return `${howToAnswer(question, log)}${known.length === 0 ? '' : ` (OPTION: ${known.join(', ')})`}`;
 };

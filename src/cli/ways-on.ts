@@ -8,12 +8,17 @@ const word = (text: string): string =>
 /** A command line to be copied: each word is one to a shell as well. */
 export const line = (...words: readonly string[]): string => ['loopwright', ...words.map(word)].join(' ');
 
+/** The log that a command was given, if it was given one. */
+export interface NamedLog {
+  readonly db?: string | undefined;
+}
+
 /** A command line for the log that was named, if one was. */
-export const inLog = (text: string, { db }: { readonly db?: string | undefined }): string =>
+export const inLog = (text: string, { db }: NamedLog): string =>
   db === undefined || !text.startsWith('loopwright ') ? text : `${text} --db ${word(db)}`;
 
 /** A command line to be shown: for the log that was named, if one was, and escaped. */
-export const hint = (log: { readonly db?: string | undefined }, ...words: readonly string[]): string =>
+export const hint = (log: NamedLog, ...words: readonly string[]): string =>
   escapeLine(inLog(line(...words), log));
 
 /** What lets runs go on whose process has gone; undefined while one works on the log. */

@@ -7,7 +7,7 @@ import { findRun, lookUp } from '../open.ts';
 import { howToAnswerUnseen } from '../question-text.ts';
 import { redacted } from '../redacted.ts';
 import { sendToOwner } from '../send-to-owner.ts';
-import { hint, inLog } from '../ways-on.ts';
+import { hint } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -98,7 +98,7 @@ const checkedAnswer = (
       option === undefined
         ? `The question "${question.id}" needs an answer.`
         : `"${option}" is none of the options of "${question.id}".`,
-    instead: `Write: ${inLog(howToAnswerUnseen(question), { db })}`,
+    instead: `Write: ${howToAnswerUnseen(question, { db })}`,
   });
 };
 

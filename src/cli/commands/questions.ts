@@ -3,7 +3,6 @@ import { withFingerprint } from '../endings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findRun, openToLook } from '../open.ts';
 import { howToAnswer, questionText } from '../question-text.ts';
-import { inLog } from '../ways-on.ts';
 
 const EXAMPLES = `
 Examples:
@@ -25,9 +24,7 @@ export const addQuestions: AddCommand = (command, { terminal, action }) =>
           if (terminal.isJson) terminal.json(questions.map(withFingerprint));
           else if (questions.length === 0) terminal.say('No question is open.');
           for (const question of questions)
-            terminal.say(
-              `${questionText(question)}\nAnswer with: ${inLog(howToAnswer(question), options)}\n`,
-            );
+            terminal.say(`${questionText(question)}\nAnswer with: ${howToAnswer(question, options)}\n`);
           return EXIT.ok;
         } finally {
           await runtime.close();

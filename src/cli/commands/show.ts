@@ -86,7 +86,7 @@ const inWords = (shown: ShownRun, { colors }: Terminal, log: CommonOptions): rea
     ...shown.openQuestions.flatMap((question) => [
       '',
       questionText(question),
-      `Answer with: ${inLog(howToAnswer(question), log)}`,
+      `Answer with: ${howToAnswer(question, log)}`,
     ]),
     ...(shown.result === null
       ? []
