@@ -9,7 +9,7 @@ import { FEEDBACK } from '../machines/feedback-work.ts';
 import { type IssueRecord, knownIssue, readIssues } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
-import { freshSteps, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
+import { freshSteps, keyOf, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
 import type { ExploredSystem, Part } from './explored-system.ts';
 import { reduceFeedback, reduceLoops } from './reduce-feedback.ts';
 import { isInSlot, slotNameOf } from './slot-names.ts';
@@ -55,6 +55,8 @@ export const reduceRun: Reduce = (given) => {
         {
           status: step.status,
           fresh: fresh.has(id),
+          // What it was made from, or is being made from, may stand again although what it needs is made anew just now.
+          current: isMadeFromLast(state, id),
           pending: Object.keys(step.pending),
           // Of a step that has ended, they have been counted.
           answers:
@@ -95,6 +97,9 @@ export const reduceRun: Reduce = (given) => {
     halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
   };
 };
+
+const isMadeFromLast = (state: RunState, id: string): boolean =>
+  state.plan.steps.some((step) => step.id === id && state.steps[id]?.key === keyOf(state, step));
 
 /** What of an answer will count when the others of its gate have answered. */
 const saidOf = (

@@ -146,10 +146,10 @@ describe('verify', () => {
     const [file, backup] = ['log.db', 'old.db'].map((name) => join(folder, name)) as [string, string];
     expect((await cli.run('backup', file)).code).toBe(0);
     expect((await cli.run('backup', backup)).code).toBe(0);
-    expect((await cli.run('run', 'good.yaml', '--db', file)).code).toBe(0);
+    expect((await cli.run('run', 'good.yaml', 'a name', '--db', file)).code).toBe(0);
     copyFileSync(backup, file);
 
-    const refused = await cli.run('run', 'good.yaml', '--db', file);
+    const refused = await cli.run('run', 'good.yaml', 'a name', '--db', file);
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining('loopwright verify --restored'),
@@ -161,7 +161,7 @@ describe('verify', () => {
     ]);
     expect((await cli.run('verify', '--restored', '--db', file)).code).toBe(0);
     expect((await cli.run('verify', '--db', file)).code).toBe(0);
-    expect((await cli.run('run', 'good.yaml', '--db', file)).code).toBe(0);
+    expect((await cli.run('run', 'good.yaml', 'a name', '--db', file)).code).toBe(0);
   });
 });
 

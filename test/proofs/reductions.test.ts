@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { assign, setup } from 'xstate';
-import { agentCall, workflow } from '../../src/index.ts';
+import { agentCall, planRun, workflow } from '../../src/index.ts';
 import { open } from '../support/runtimes.ts';
 
 /** What the first answer was decides, much later, whether it ends: a guard sees what the states do not show. */
@@ -47,6 +47,8 @@ const outcomes = () => [
   { name: 'odd', output: 'odd' },
 ];
 
+const ONCE = { attempts: 1 };
+
 describe('the reductions of an exploration', () => {
   it('X4: one that loses what a guard sees is noticed: nothing is proved with it', async () => {
     const runtime = await open({
@@ -64,5 +66,24 @@ describe('the reductions of an exploration', () => {
       expect(right.result).toBe('not proved');
       expect(right.endless?.cycle).toHaveLength(1);
     }
+  });
+
+  // While the first step is made anew, one after it may be at work on what there was before, or on what there is now.
+  it('X4: tell what a step is made from while what it needs is made anew', async () => {
+    const plan = planRun('plan', {
+      steps: [
+        { id: 'first' },
+        { id: 'second', needs: ['first'] },
+        { id: 'gate', needs: ['first'], gate: { reviewers: ['reviewer'], corrects: 'first' } },
+        { id: 'third', needs: ['second'] },
+      ],
+      roles: { first: ONCE, second: ONCE, third: ONCE, reviewer: ONCE },
+      limits: { passes: 2 },
+      onLimit: 'stop',
+    });
+    const none = async () => null;
+    const agents = { first: none, second: none, third: none, reviewer: none };
+    const runtime = await open({ file: ':memory:', workflows: [plan], agents });
+    expect(await runtime.worstCase('plan', 'a task')).toMatchObject({ result: 'proved', calls: 8 });
   });
 });
