@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from 'loopwright';
 import { GOAL, loop, loopAgents } from './chart.ts';
 import { tempFile } from './measure.ts';
-import type { Memory } from './memory.ts';
+import type { MemoryOfProcess } from './memory.ts';
 
 /** Starts so many loops whose agents never answer, and tells what memory that takes: all loaded, and after they left memory. */
 const loops = Number(process.argv[2]);
@@ -46,7 +46,7 @@ const loaded = await rssMb();
 // An hour later, and the next look at who is idle.
 jumpMs = IDLE_MS + 1;
 await sleep(SWEEP_MS + 10_000);
-const memory: Memory = { rss_mb_100k_loaded: loaded, rss_mb_100k_idle: await rssMb(), loops };
+const memory: MemoryOfProcess = { rss_mb_100k_loaded: loaded, rss_mb_100k_idle: await rssMb(), loops };
 console.log(JSON.stringify(memory));
 rmSync(file, { force: true });
 process.exit(0);

@@ -4,7 +4,7 @@ import type { Part, ScannedRows } from './scan-reader.ts';
 /** A thread takes a while to start, and opens the file once more. */
 const WORTH_A_THREAD = 50_000;
 /** How many parts may be read before they are asked for. */
-const PARTS_AHEAD = 3;
+const PARTS_AHEAD = 8;
 
 /**
  * Reads parts of a log in a thread of its own, ahead of whoever folds them, since reading takes half as long as folding. It is a help and
