@@ -57,6 +57,7 @@ export type {
   GivenFeedback,
 } from './events/feedback.ts';
 // Values and errors.
+export { inputInWords } from './events/input-in-words.ts';
 export type { Failure, Json, JsonObject } from './events/json.ts';
 export { questionFingerprint } from './events/question-fingerprint.ts';
 export { createRedactor, type Redactor, type SecretOptions } from './events/redact.ts';

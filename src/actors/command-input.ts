@@ -1,4 +1,5 @@
-import { isJsonObject, type Json } from '../events/json.ts';
+import { asText, inputInWords } from '../events/input-in-words.ts';
+import type { Json } from '../events/json.ts';
 import type { AgentRequest } from './agent.ts';
 import type { CallLink } from './call-link.ts';
 import { type CommandSpec, SEEN_BY_ALL } from './command-options.ts';
@@ -28,22 +29,8 @@ export const inputText = ({ input: form }: Pick<CommandSpec, 'input'>, request: 
 
 const plainText = ({ input, feedback }: Request): string => {
   const sections = feedback.map((item, index) => `\nFeedback ${index + 1}:\n\n${asText(item)}\n`);
-  return `${inWords(input)}\n${sections.join('')}`;
+  return `${inputInWords(input)}\n${sections.join('')}`;
 };
-
-/** What loops give an agent has a member with all of it in words; what that only refers to, since it is long, comes after it. */
-const inWords = (input: Json): string => {
-  const prompt = isJsonObject(input) ? input['prompt'] : undefined;
-  if (!isJsonObject(input) || typeof prompt !== 'string') return asText(input);
-  const meant = Object.entries(input).filter(([name]) =>
-    prompt.includes(`what "${name}" of your input says`),
-  );
-  return [prompt, ...meant.map(([name, value]) => `\n"${name}" of your input:\n\n${asText(value)}`)].join(
-    '\n',
-  );
-};
-
-const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
 /** For people who look at processes. The key comes from a machine, and an environment has limits. */
 const CALL_LENGTH_MAX = 1_000;

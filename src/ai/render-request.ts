@@ -1,4 +1,4 @@
-import type { AgentRequest, Json } from '../index.ts';
+import { type AgentRequest, inputInWords, type Json } from '../index.ts';
 
 /** So much of earlier results is told, the latest first to be kept: the task must not drown in them. */
 const HISTORY_SHOWN = 5;
@@ -12,7 +12,7 @@ export const renderRequest = (request: AgentRequest<unknown>, instruction = ''):
   const { input, feedback, history, context, failure } = request;
   return [
     instruction,
-    section('Input', inputText(input as Json)), // Machines send JSON.
+    section('Input', isNothing(input) ? '' : inputInWords(input as Json)), // Machines send JSON.
     section('Context', context === null ? '' : asText(context)),
     section('What was done on this before, oldest first', listed(lastOf(history))),
     section('What was said about it: deal with all of this', listed(feedback)),
@@ -22,14 +22,9 @@ export const renderRequest = (request: AgentRequest<unknown>, instruction = ''):
     .join('\n\n');
 };
 
-const section = (title: string, text: string): string => (text.trim() === '' ? '' : `## ${title}\n\n${text}`);
+const isNothing = (input: unknown): boolean => input === null || input === undefined;
 
-/** What loops give an agent has a member for models: all of it in words. */
-const inputText = (input: Json): string => {
-  if (input === null || input === undefined) return '';
-  const prompt = typeof input === 'object' && 'prompt' in input ? input.prompt : undefined;
-  return typeof prompt === 'string' ? prompt : asText(input);
-};
+const section = (title: string, text: string): string => (text.trim() === '' ? '' : `## ${title}\n\n${text}`);
 
 const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 

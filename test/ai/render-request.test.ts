@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { renderRequest } from '../../src/ai/index.ts';
-import type { AgentRequest, Json } from '../../src/index.ts';
+import { type AgentRequest, agent, type Json, tightLoop } from '../../src/index.ts';
+import { open } from '../support/runtimes.ts';
+import { temporaryFile } from '../store/temporary-directory.ts';
 
 const request = (given: Partial<AgentRequest<Json>>): AgentRequest<Json> => ({
   input: null,
@@ -55,4 +57,22 @@ it('leaves out of a long history what is oldest', () => {
   expect(shown).toContain('5. draft 9');
   expect(shown).not.toContain('draft 4');
   expect(renderRequest(request({ history: ['x'.repeat(30_000), 'last'] }))).toContain('1. last');
+});
+
+it('T1: has the task of a loop even if that is so long that the prompt only refers to it', async () => {
+  const said: string[] = [];
+  const task = `It begins, ${'and goes on, '.repeat(4_000)}and ends.`;
+  const good = agent(() => ({ passed: true, issues: [] }));
+  const developer = agent((asked: AgentRequest<unknown>) => {
+    said.push(renderRequest(asked, 'You are careful.'));
+    return { summary: 'done' };
+  });
+  const runtime = await open({
+    file: temporaryFile(),
+    workflows: [tightLoop()],
+    agents: { developer, reviewer: good, tester: good },
+  });
+  expect(await (await runtime.start('tight-loop', task)).result()).toMatchObject({ verdict: 'verified' });
+  expect(said).toHaveLength(1);
+  expect(said[0]).toContain(task);
 });
