@@ -221,11 +221,13 @@ const changeTree = (
     ...state,
     nodes,
     records,
+    ...runsOfRemoved(state, removed),
     replans: state.replans + (isReplan ? 1 : 0),
     added: state.added + added.length,
   };
   next = withRecord(next, planner.id, { planned: true });
-  for (const id of added) next = withRecord(next, id, { addedBy: cause });
+  for (const id of added)
+    next = withRecord(next, id, { addedBy: cause, runs: state.runsOfRemoved?.[id] ?? 0 });
   return {
     state: next,
     messages: [
@@ -242,6 +244,15 @@ const changeTree = (
       { type: 'tree.set', to: `./${COORDINATOR_ID}`, tree: viewOf(next).tree as unknown as Json },
     ],
   };
+};
+
+/** A node that comes back under its name goes on counting: two requests with one id would be one call to whoever is asked. */
+const runsOfRemoved = (state: State, removed: readonly string[]): Pick<State, 'runsOfRemoved'> => {
+  const runs = removed.flatMap((id) => {
+    const record = recordOf(state, id);
+    return record.runs === 0 ? [] : [[id, record.runs] as const];
+  });
+  return runs.length === 0 ? {} : { runsOfRemoved: { ...state.runsOfRemoved, ...Object.fromEntries(runs) } };
 };
 
 /** What a planner adds because of feedback is caused by that feedback. */

@@ -108,6 +108,8 @@ export interface TreeState extends Omit<TreeRunInput, 'before' | 'imported'> {
   readonly spent: Spent;
   readonly replans: number;
   readonly added: number;
+  /** How often nodes had run that are not in the plan any more. */
+  readonly runsOfRemoved?: Readonly<Record<string, number>>;
   readonly pauseReasons: readonly string[];
   readonly deadlineMs: number | null;
   readonly halt: Halt | null;

@@ -109,6 +109,31 @@ describe('a missing node', () => {
 });
 
 describe('a fault of the design', () => {
+  it('G13, C13: a node that is taken out and comes back under its name has calls of its own', async () => {
+    const issue = item('service', 'plan', { feedback_type: 'ARCHITECTURE_ISSUE' });
+    const played = await playTree(SERVICE, {
+      plan: inTurn(
+        () => ({ design: 0 }),
+        () => ({ design: 1, plan: { remove: ['payment'] } }),
+        () => ({ design: 2, plan: { add: [{ id: 'payment', agent: 'worker', before: [] }] } }),
+      ),
+      service: inTurn(
+        () => reporting(issue),
+        () => reporting(issue),
+        passes,
+      ),
+    });
+    const { result, events } = await played.readBack();
+    expect(result?.verdict).toBe('verified');
+    expect(factsOf(events, 'tree.planned')).toMatchObject([{ removed: ['payment'] }, { added: ['payment'] }]);
+    expect(played.order().filter((node) => node === 'payment')).toHaveLength(2);
+    const ids = played.calls.map(({ callId }) => callId);
+    expect(new Set(ids).size).toBe(ids.length);
+    // Nor is its second run told of as its first.
+    const runs = factsOf(events, 'node.done').filter(({ node }) => node === 'payment');
+    expect(runs.map(({ run }) => run)).toEqual([1, 2]);
+  });
+
   it('C13: after a replan, nodes whose definition and inputs did not change make no more calls', async () => {
     const issue = item('invoice', 'plan', { feedback_type: 'ARCHITECTURE_ISSUE' });
     const nodes: readonly GivenNode[] = [
