@@ -125,10 +125,30 @@ const nestedRun = (): ShippedLoop => {
     ],
   });
   return {
-    // Nothing but plans can be the steps of a plan.
     name: 'a plan in a plan',
     workflow: whole as Workflow,
     workflows: [draft as Workflow],
+    input: null,
+    options: { statesMax: 1_000_000 },
+  };
+};
+
+/** Loops of all kinds as the steps of one run: an outline, its stories, an implementation, and somebody who approves all of it. */
+const nestOfLoops = (): ShippedLoop => {
+  const refine = storyLoop('refine');
+  const build = tightLoop({ name: 'build' });
+  const whole = planRun('release', {
+    steps: [
+      { id: 'outline', agent: 'planner' },
+      { id: 'refine', run: refine, needs: ['outline'] },
+      { id: 'build', run: build, needs: ['refine'] },
+      { id: 'approve', needs: ['build'], gate: { reviewers: ['editor'], corrects: 'build' } },
+    ],
+  });
+  return {
+    name: 'stories and a tight loop in a plan',
+    workflow: whole as Workflow,
+    workflows: [refine as Workflow, build as Workflow],
     input: null,
     options: { statesMax: 1_000_000 },
   };
@@ -154,4 +174,5 @@ export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
   },
   ...Array.from({ length: nodesMax }, (_, index) => treesOf(index + 1).map(treeLoop)).flat(),
   nestedRun(),
+  nestOfLoops(),
 ];

@@ -6,6 +6,8 @@ import { addSpent, NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import { dispatch, isCommandable, isIdle, noteCard, storyId } from './board-rules.ts';
 import { type BoardState, newBoard, type StoriesInput } from './board-state.ts';
+import { tellsParent } from './loop-ends.ts';
+import { type StepEnd, tellEnd, tellWaits } from './nested.ts';
 import { type RunMessage } from './run-messages.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import type { StoryCard } from './story-actions.ts';
@@ -43,10 +45,11 @@ export type StoriesEvent =
 
 const WORST: readonly Verdict[] = ['failed', 'exhausted', 'stalled', 'cancelled', 'accepted', 'verified'];
 
-const outputOf = ({ cards, order }: BoardState): StoriesOutput => {
+const outputOf = ({ cards, order, refused }: BoardState): StoriesOutput => {
   const all = order.flatMap((key) => cards[key] ?? []);
+  const worst = WORST.find((verdict) => all.some((card) => card.verdict === verdict));
   return {
-    verdict: WORST.find((verdict) => all.some((card) => card.verdict === verdict)) ?? 'verified',
+    verdict: refused === undefined ? (worst ?? 'verified') : 'failed',
     stories: Object.fromEntries(
       all.map(({ key, id, title, verdict, isSkipped, refinements, reason }) => [
         key,
@@ -54,6 +57,31 @@ const outputOf = ({ cards, order }: BoardState): StoriesOutput => {
       ]),
     ),
     spent: all.reduce((sum, { spent }) => addSpent(sum, spent), NOTHING_SPENT),
+  };
+};
+
+/** How much of what stories have made goes to the parent of a step: it goes with every correction, in one event. */
+const WORK_LENGTH_MAX = 100_000;
+
+/** How it ended, for the plan that it is a step of. */
+const endOf = (state: BoardState): StepEnd => {
+  const { verdict, stories, spent } = outputOf(state);
+  let left = WORK_LENGTH_MAX;
+  const workOf = (key: string): Json => {
+    const { work = {} } = state.cards[key] ?? {};
+    left -= JSON.stringify(work).length;
+    return left < 0 ? 'left out: it is too large to be given on' : work;
+  };
+  const ends = Object.entries(stories).map(([key, end]) => [key, { ...end, work: workOf(key) }]);
+  const reasons = Object.values(stories).flatMap(({ id, reason }) =>
+    reason === null ? [] : `${id}: ${reason}`,
+  );
+  return {
+    verdict,
+    outputs: { stories: Object.fromEntries(ends) },
+    spent,
+    reason: state.refused ?? (reasons.length > 0 ? reasons.join(' ') : null),
+    isComparable: false,
   };
 };
 
@@ -108,6 +136,12 @@ const setupBoard = setup({
     }),
     resume: enqueueActions(({ context, event, enqueue }) => {
       if (event.type === 'run.resume') apply(enqueue, pausing(context, event.reason, 'resume'));
+    }),
+    tellParent: enqueueActions(({ context, enqueue }) => {
+      tellEnd(enqueue, context, endOf(context));
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
     }),
   },
   guards: {
@@ -171,9 +205,9 @@ export const boardMachine = setupBoard.createMachine({
       ],
     },
     working: {},
-    waiting: { tags: WAITING_TAG },
+    waiting: { tags: WAITING_TAG, ...tellsParent },
     paused: {},
-    ended: { type: 'final' },
+    ended: { type: 'final', entry: 'tellParent' },
   },
   output: ({ context }) => outputOf(context),
 });

@@ -7,7 +7,8 @@ import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
-import { decisions, finals, stopping } from './loop-ends.ts';
+import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
+import { tellEnd, tellWaits } from './nested.ts';
 import { halted } from './phase-corrections.ts';
 import {
   askedOf,
@@ -146,6 +147,12 @@ const setupPhases = setup({
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
       apply(enqueue, decidePhases(context, said, delivery().atMs));
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      tellEnd(enqueue, context, outputOf(context, verdict));
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
     isAwaited: ({ context, event }) => roleOf(context, event) !== undefined,
@@ -218,7 +225,7 @@ export const phaseMachine = setupPhases.createMachine({
       ],
     },
     /** All that is open is open with persons. */
-    waiting: { tags: WAITING_TAG, after: untilDeadline },
+    waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     paused: {
       after: untilDeadline,
       on: {
@@ -231,6 +238,7 @@ export const phaseMachine = setupPhases.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       on: {
         ...pausable,
         'issue.reclassify': { guard: 'isReclassifiable', actions: 'reclassify' },
@@ -244,7 +252,7 @@ export const phaseMachine = setupPhases.createMachine({
       },
     },
     stopping,
-    ...finals,
+    ...finalsThat('tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

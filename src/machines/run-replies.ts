@@ -1,9 +1,10 @@
 import { delivery } from '../events/delivery.ts';
 import { type LoopState, openLoops } from './loop-state.ts';
+import { replyOf } from './nested.ts';
 import type { RunEvent } from './run-machine.ts';
 import { agentId, type Outcome } from './run-messages.ts';
-import { record, replyOf } from './run-rules.ts';
-import { openRequests, type RunState } from './run-state.ts';
+import { record } from './run-rules.ts';
+import { openRequests, type RunState, stepOf } from './run-state.ts';
 
 /** Only the agent itself may speak for it: from outside, an answer could be forged. */
 const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: boolean }): boolean => {
@@ -25,7 +26,10 @@ export const placeOf = (state: RunState, event: RunEvent) => {
 
 export const recorded = (state: RunState, event: RunEvent): Outcome => {
   const place = placeOf(state, event);
-  if (place && event.type === 'run.ended') return record(state, replyOf(place.request, event), place);
+  if (place && event.type === 'run.ended') {
+    const { request, step } = place;
+    return record(state, replyOf({ request, run: stepOf(state, step).runs }, event), place);
+  }
   if (place && (event.type === 'agent.done' || event.type === 'agent.failed'))
     return record(state, event, place);
   return { state, messages: [] };

@@ -8,7 +8,8 @@ import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { MetLimit } from './limits.ts';
-import { finalsThat, onEnd, stopping } from './loop-ends.ts';
+import { finalsThat, onEnd, stopping, tellsParent } from './loop-ends.ts';
+import { tellEnd, tellWaits } from './nested.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -148,6 +149,15 @@ const setupTight = setup({
     tell: enqueueActions(({ enqueue }, status: string) => {
       enqueue.emit({ type: 'loop.status', status });
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      const { reason, spent, promise, iterations } = outputOf(context, verdict);
+      const { implementation = '' } = context.passes.at(-1) ?? {};
+      const outputs = { implementation, promise, iterations };
+      tellEnd(enqueue, context, { verdict, outputs, spent, reason, isComparable: false });
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
     isAwaited: ({ context, event }) => isAwaited(context, event),
@@ -251,7 +261,8 @@ export const tightMachine = setupTight.createMachine({
     stopped: { always: halting },
     asking: {
       tags: WAITING_TAG,
-      entry: { type: 'tell', params: 'escalated' },
+      entry: [{ type: 'tell', params: 'escalated' }, tellsParent.entry],
+      exit: tellsParent.exit,
       invoke: {
         id: 'question',
         src: 'question',
@@ -269,7 +280,7 @@ export const tightMachine = setupTight.createMachine({
       },
     },
     stopping,
-    ...finalsThat('tell'),
+    ...finalsThat('tell', 'tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -10,7 +10,8 @@ import { isAncestor } from './coordinator-checks.ts';
 import { COORDINATOR } from './coordinator-machine.ts';
 import type { CoordinatorInput } from './coordinator-state.ts';
 import type { MetLimit } from './limits.ts';
-import { decisions, finals, stopping } from './loop-ends.ts';
+import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
+import { tellEnd, tellWaits } from './nested.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -170,6 +171,12 @@ const setupTree = setup({
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
       apply(enqueue, decided(context, said, delivery().atMs));
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      tellEnd(enqueue, context, outputOf(context, verdict));
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
     isAwaited: ({ context, event }) => awaited(context, event) !== undefined,
@@ -282,7 +289,7 @@ export const treeMachine = setupTree.createMachine({
         { guard: 'isStuck', target: 'stuck' },
       ],
     },
-    waiting: { tags: WAITING_TAG, after: untilDeadline },
+    waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     stuck: { entry: 'noteStuck', always: 'working' },
     paused: {
       after: untilDeadline,
@@ -298,6 +305,7 @@ export const treeMachine = setupTree.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       always: [
         { guard: 'isCancelled', target: 'cancelled' },
         // Who answered another question has said that it ends.
@@ -317,7 +325,7 @@ export const treeMachine = setupTree.createMachine({
       },
     },
     stopping,
-    ...finals,
+    ...finalsThat('tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),
