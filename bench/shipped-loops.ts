@@ -133,26 +133,42 @@ const nestedRun = (): ShippedLoop => {
   };
 };
 
-/** Loops of all kinds as the steps of one run: an outline, its stories, an implementation, and somebody who approves all of it. */
-const nestOfLoops = (): ShippedLoop => {
-  const refine = storyLoop('refine');
-  const build = tightLoop({ name: 'build' });
-  const whole = planRun('release', {
+/** An outline, loops one after the other, and somebody who approves what the last of them made or sends it back. */
+const nestOf = (name: string, loops: readonly Workflow[]): ShippedLoop => {
+  const last = loops.at(-1)?.name ?? '';
+  const whole = planRun('whole', {
     steps: [
       { id: 'outline', agent: 'planner' },
-      { id: 'refine', run: refine, needs: ['outline'] },
-      { id: 'build', run: build, needs: ['refine'] },
-      { id: 'approve', needs: ['build'], gate: { reviewers: ['editor'], corrects: 'build' } },
+      ...loops.map((run, index) => ({ id: run.name, run, needs: [loops[index - 1]?.name ?? 'outline'] })),
+      { id: 'approve', needs: [last], gate: { reviewers: ['editor'], corrects: last } },
     ],
   });
   return {
-    name: 'stories and a tight loop in a plan',
+    name,
     workflow: whole as Workflow,
-    workflows: [refine as Workflow, build as Workflow],
+    workflows: loops,
     input: null,
     options: { statesMax: 1_000_000 },
   };
 };
+
+const STORIES = storyLoop('refine') as Workflow;
+const TIGHT = tightLoop({ name: 'build' }) as Workflow;
+
+/** One of every kind. */
+const ALL_KINDS: readonly Workflow[] = [
+  repeatLoop('sketch', { agent: 'sketcher' }) as Workflow,
+  STORIES,
+  phaseRun('deliver', {
+    phases: [
+      { id: 'design' },
+      { id: 'code', needs: ['design'] },
+      { id: 'inspect', kind: 'review', needs: ['code'] },
+    ],
+  }) as Workflow,
+  treeRun('tree', { nodes: nodesOf([0]) }) as Workflow,
+  TIGHT,
+];
 
 /** Every loop of the package, and trees with up to so many nodes. */
 export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
@@ -174,5 +190,7 @@ export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
   },
   ...Array.from({ length: nodesMax }, (_, index) => treesOf(index + 1).map(treeLoop)).flat(),
   nestedRun(),
-  nestOfLoops(),
+  nestOf('stories and a tight loop in a plan', [STORIES, TIGHT]),
+  // As dear as a tree of four nodes.
+  ...(nodesMax > 3 ? [nestOf('every kind of loop in a plan', ALL_KINDS)] : []),
 ];
