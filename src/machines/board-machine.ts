@@ -7,7 +7,7 @@ import { WAITING_TAG } from '../events/vocabulary.ts';
 import { dispatch, isCommandable, isIdle, noteCard, storyId } from './board-rules.ts';
 import { type BoardState, newBoard, type StoriesInput } from './board-state.ts';
 import { tellsParent } from './loop-ends.ts';
-import { type StepEnd, tellEnd, tellWaits } from './nested.ts';
+import { isFromParent, type StepEnd, tellEnd, tellWaits } from './nested.ts';
 import { type RunMessage } from './run-messages.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import type { StoryCard } from './story-actions.ts';
@@ -41,15 +41,16 @@ export type StoriesEvent =
   /** Sets the count of refinements of a story back to 0. */
   | ({ type: 'story.reset'; story: string } & ResetStory)
   | { type: 'run.pause'; reason: string }
-  | { type: 'run.resume'; reason: string };
+  | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' };
 
 const WORST: readonly Verdict[] = ['failed', 'exhausted', 'stalled', 'cancelled', 'accepted', 'verified'];
 
-const outputOf = ({ cards, order, refused }: BoardState): StoriesOutput => {
+const outputOf = ({ cards, order, refused, isCancelled }: BoardState): StoriesOutput => {
   const all = order.flatMap((key) => cards[key] ?? []);
   const worst = WORST.find((verdict) => all.some((card) => card.verdict === verdict));
   return {
-    verdict: refused === undefined ? (worst ?? 'verified') : 'failed',
+    verdict: isCancelled ? 'cancelled' : refused === undefined ? (worst ?? 'verified') : 'failed',
     stories: Object.fromEntries(
       all.map(({ key, id, title, verdict, isSkipped, refinements, reason }) => [
         key,
@@ -137,6 +138,7 @@ const setupBoard = setup({
     resume: enqueueActions(({ context, event, enqueue }) => {
       if (event.type === 'run.resume') apply(enqueue, pausing(context, event.reason, 'resume'));
     }),
+    cancel: assign({ isCancelled: true as const }),
     tellParent: enqueueActions(({ context, enqueue }) => {
       tellEnd(enqueue, context, endOf(context));
     }),
@@ -145,6 +147,7 @@ const setupBoard = setup({
     }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isOwnCard: ({ event }) => isOwnCard(event),
     hasEnded: ({ context }) =>
       isIdle(context) &&
@@ -192,6 +195,7 @@ export const boardMachine = setupBoard.createMachine({
     'story.reset': { guard: 'isReset', actions: 'reset' },
     'run.pause': { guard: 'hasText', target: '.deciding', actions: 'pause' },
     'run.resume': { guard: 'hasReason', target: '.deciding', actions: 'resume' },
+    'run.cancel': { guard: 'isFromParent', target: '.ended', actions: 'cancel' },
   },
   states: {
     deciding: {

@@ -40,6 +40,8 @@ export interface BoardState extends Omit<StoriesInput, 'stories' | 'task'> {
   readonly pauseReasons: readonly string[];
   /** How many calls each story that is at work was promised, if there is a cap. */
   readonly promised?: Readonly<Record<string, number>>;
+  /** The plan that it is a step of has told it to end. */
+  readonly isCancelled?: true;
   /** What is wrong with the stories that a step of a plan was given. */
   readonly refused?: string;
 }

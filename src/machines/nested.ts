@@ -1,3 +1,4 @@
+import { delivery } from '../events/delivery.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import type { Spent } from '../events/usage.ts';
@@ -54,8 +55,15 @@ export const endMessage = ({ verdict, outputs, spent, reason, isComparable }: St
 
 export const waitsMessage = (waits: boolean): RunMessage => ({ type: 'run.waits', to: '..', waits });
 
+/** What a plan tells a loop that is a step of it (`child`) when there is no more time. */
+export const cancelMessage = (child: string): RunMessage => ({ type: 'run.cancel', to: `./${child}` });
+
 /** Only a step has someone to tell. */
-export const isStep = ({ cap }: StepInputs): boolean => cap !== undefined;
+const isStep = ({ cap }: StepInputs): boolean => cap !== undefined;
+
+/** Whether what a loop was sent comes from the plan that it is a step of. */
+export const isFromParent = (state: StepInputs): boolean =>
+  isStep(state) && delivery().from === delivery().parent;
 
 /** What XState gives to an action that enqueues others. */
 interface Emits {

@@ -8,7 +8,7 @@ import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
 import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
-import { tellEnd, tellWaits } from './nested.ts';
+import { isFromParent, tellEnd, tellWaits } from './nested.ts';
 import { halted } from './phase-corrections.ts';
 import {
   askedOf,
@@ -38,6 +38,7 @@ export type PhaseEvent =
   | AgentReply
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' }
   | { type: 'issue.reject'; fingerprint: string; note: string | null }
   /** A person says that an issue is of other phases than its finder says. */
   | ({ type: 'issue.reclassify' } & Reclassification);
@@ -155,6 +156,7 @@ const setupPhases = setup({
     }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context, event }) => roleOf(context, event) !== undefined,
     isComplete: ({ context }) => context.halt === null && nextPhase(context) === undefined,
     isUnpaused: ({ context }) => context.pauseReasons.length === 0,
@@ -211,6 +213,7 @@ export const phaseMachine = setupPhases.createMachine({
     'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
     'issue.reclassify': { guard: 'isReclassifiable', target: '.working', actions: 'reclassify' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {

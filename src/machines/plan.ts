@@ -27,6 +27,8 @@ export interface Gate {
 export interface NestedRun {
   readonly workflow: string;
   readonly input: JsonObject;
+  /** When time is up it is told to end, and says what it spent. Those of plans that were stored without it are stopped. */
+  readonly isTold?: true;
 }
 
 /** A unit of a run, worked by one agent, by the reviewers of a gate, by a run of its own, or by comparing what others made. */
@@ -87,7 +89,9 @@ const fixStep = ({ id, agent, gate, run, needs, group, with: given, reads }: Giv
   id,
   agent: agent ?? (gate || run ? null : id),
   // What makes a loop a step is JSON, like all that a loop is started with.
-  nested: run ? { workflow: run.name, input: (run.options.asStep ?? NO_STEP) as JsonObject } : null,
+  nested: run
+    ? { workflow: run.name, input: (run.options.asStep ?? NO_STEP) as JsonObject, isTold: true }
+    : null,
   check: null,
   gate: gate ? { reviewers: gate.reviewers, rule: gate.rule ?? 'all', corrects: gate.corrects } : null,
   needs: needs ?? [],

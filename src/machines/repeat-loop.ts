@@ -15,7 +15,7 @@ import {
 } from './agent-work.ts';
 import { budgetLeft, fixLimits, type GivenLimits, type Limits, type MetLimit, metLimit } from './limits.ts';
 import { finalsThat, tellsParent } from './loop-ends.ts';
-import { isStep, type StepInputs, tellEnd, tellWaits } from './nested.ts';
+import { isFromParent, type StepInputs, tellEnd, tellWaits } from './nested.ts';
 import { checkedSettings, type RoleOptions } from './plan-run.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, morePasses, questionFor, raised, verdictOf } from './run-decisions.ts';
@@ -56,7 +56,8 @@ type RepeatEvent =
   | AgentReply
   /** Of the parent, if it is a step of a plan. */
   | { type: 'run.pause'; reason: string }
-  | { type: 'run.resume'; reason: string };
+  | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' };
 
 /** What a repeat loop gives at its end. */
 export interface RepeatOutput {
@@ -161,7 +162,7 @@ export const repeatMachine = setup({
     }),
   },
   guards: {
-    isFromParent: ({ context }) => isStep(context) && delivery().from === delivery().parent,
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context: { role, requests }, event }) =>
       (event.type === 'agent.done' || event.type === 'agent.failed') &&
       event.request === idOf({ requests }) &&
@@ -190,6 +191,7 @@ export const repeatMachine = setup({
   on: {
     'run.pause': { guard: 'isFromParent', actions: 'pause' },
     'run.resume': { guard: 'isFromParent', actions: 'resume' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {

@@ -3,7 +3,7 @@ import { startActor, stopActor } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
 import type { WorkRequest } from './agent-work.ts';
 import { budgetLeft, metLimit } from './limits.ts';
-import { type StepTask, stepInput } from './nested.ts';
+import { cancelMessage, type StepTask, stepInput } from './nested.ts';
 import { type NestedRun, type Step, workersOf } from './plan.ts';
 import { CHECKER } from './run-checks.ts';
 import { halted, haltOf } from './run-halts.ts';
@@ -115,19 +115,30 @@ export const requestOf = (
   return { type: 'agent.request', to: `./${agentId(role)}`, request: request as unknown as Json };
 };
 
-/** Takes back every request that is open. */
+/** Takes back every request that is open. A nested loop is told, and waited for: it says in this turn what it has spent. */
 export const withdrawAll = (state: RunState): Outcome => {
   const open = openRequests(state);
+  const isTold = (id: string): boolean =>
+    state.plan.steps.some((step) => step.id === id && step.nested?.isTold === true);
   const steps = Object.fromEntries(
     Object.entries(state.steps).map(([id, step]) => [
       id,
-      step.status === 'working' ? { ...step, status: 'waiting' as const, pending: {}, key: null } : step,
+      step.status === 'working' && !isTold(id) ? withdrawn(step) : step,
     ]),
   );
   return {
     state: { ...state, steps },
-    messages: open.map(({ role, request, isNested }) =>
-      isNested ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
-    ),
+    messages: open.map(({ step, role, request, isNested }) => {
+      if (!isNested) return { type: 'agent.cancel', to: `./${agentId(role)}`, request };
+      return isTold(step) ? cancelMessage(role) : stopActor(role);
+    }),
   };
 };
+
+/** As if it had not begun. */
+export const withdrawn = (step: StepRecord): StepRecord => ({
+  ...step,
+  status: 'waiting',
+  pending: {},
+  key: null,
+});

@@ -48,6 +48,8 @@ export type RunEvent =
   | ({ type: 'run.ended' } & NestedEnd)
   /** A nested run waits for a person, or does so no longer. */
   | { type: 'run.waits'; waits: boolean }
+  /** Of the plan that it is a step of. */
+  | { type: 'run.cancel' }
   | { type: 'context.values'; request: string; role: string; values: Json }
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
@@ -164,6 +166,8 @@ const setupRun = setup({
     }),
   },
   guards: {
+    isFromParent: ({ event }) =>
+      event.type === 'run.cancel' && delivery().parent !== null && delivery().from === delivery().parent,
     isAwaited: ({ context, event }) => placeOf(context, event) !== undefined,
     isFromContext: ({ event }) =>
       event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
@@ -264,6 +268,7 @@ export const runMachine = setupRun.createMachine({
       { guard: 'isOfLoop', target: '.stopping', actions: 'hear' },
     ],
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {

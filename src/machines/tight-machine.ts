@@ -9,7 +9,7 @@ import { CONTEXT } from './context-machine.ts';
 import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { MetLimit } from './limits.ts';
 import { finalsThat, onEnd, stopping, tellsParent } from './loop-ends.ts';
-import { tellEnd, tellWaits } from './nested.ts';
+import { isFromParent, tellEnd, tellWaits } from './nested.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -44,6 +44,7 @@ export type TightEvent =
   | AgentReply
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' }
   | { type: 'issue.reject'; fingerprint: string; note: string | null };
 
 const freshState = (input: TightInput): TightState => ({
@@ -160,6 +161,7 @@ const setupTight = setup({
     }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context, event }) => isAwaited(context, event),
     isUnderWay: ({ context }) => context.halt === null,
     isHalted: ({ context }) => context.halt !== null,
@@ -228,6 +230,7 @@ export const tightMachine = setupTight.createMachine({
     'run.pause': { guard: 'hasText', actions: 'pause' },
     'run.resume': { guard: 'hasReason', actions: 'resume' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     // Earlier passes may have been enough, or too many.

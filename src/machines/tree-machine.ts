@@ -11,7 +11,7 @@ import { COORDINATOR } from './coordinator-machine.ts';
 import type { CoordinatorInput } from './coordinator-state.ts';
 import type { MetLimit } from './limits.ts';
 import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
-import { tellEnd, tellWaits } from './nested.ts';
+import { isFromParent, tellEnd, tellWaits } from './nested.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -54,7 +54,8 @@ export type TreeEvent =
   | { type: 'tree.bound'; node: string; execution: string; items: readonly BoundFeedback[] }
   | ({ type: 'tree.moved' } & Moved)
   | { type: 'run.pause'; reason: string }
-  | { type: 'run.resume'; reason: string };
+  | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' };
 
 /** What the machine keeps until it has started the coordinator. */
 interface TreeContext extends TreeState {
@@ -179,6 +180,7 @@ const setupTree = setup({
     }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context, event }) => awaited(context, event) !== undefined,
     isFromCoordinator: ({ event }) =>
       event.type.startsWith('tree.') && delivery().from === `${delivery().self}/${COORDINATOR_ID}`,
@@ -273,6 +275,7 @@ export const treeMachine = setupTree.createMachine({
     'tree.bound': { guard: 'isFromCoordinator', target: '.working', actions: 'bound' },
     'tree.moved': { guard: 'isFromCoordinator', target: '.working', actions: 'moved' },
     'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {

@@ -191,20 +191,37 @@ describe('what a loop as a step may use', () => {
     },
   );
 
-  it.each(each)('X4: %s ends with the time of its parent', async (_, kind) => {
+  it.each(each)('X4: %s ends with the time of its parent, and what it spent is spent', async (_, kind) => {
     const inner = kind.declare();
-    const whole = outer(inner, { limits: { timeMs: 200 }, onLimit: 'stop' });
+    const whole = outer(inner, { limits: { timeMs: 200, calls: 2 + kind.roles.length } });
+    let isHeld = true;
+    const [, second = kind.first] = kind.roles;
+    const file = temporaryFile();
     const runtime = await open({
-      file: temporaryFile(),
+      file,
       workflows: [inner, whole],
-      agents: contented(kind, { [kind.first]: () => new Promise(() => undefined) }),
+      agents: contented(kind, {
+        [second]: () => (isHeld ? new Promise(() => undefined) : kind.good(second, 1)),
+      }),
     });
     const run = await runtime.start('outer', 'a letter', { id: 'r' });
-    expect(await run.result()).toMatchObject({
-      verdict: 'exhausted',
-      output: { limit: { limit: 'timeMs' } },
+    const calls = kind.roles.length > 1 ? 2 : 1;
+    expect(await run.settled()).toMatchObject({
+      value: 'asking',
+      context: { halt: { met: { limit: 'timeMs' } }, spent: { calls } },
     });
-    expect((await runtime.actor('r/run:loop')).status).toBe('stopped');
+    expect((await runtime.actor('r/run:loop')).status).toBe('done');
+    // Once more from the beginning, with what is left.
+    isHeld = false;
+    await runtime.answer('r/question', 'continue');
+    expect((await run.settled()).context).toMatchObject(
+      calls === 1
+        ? { halt: null }
+        : { halt: { met: { limit: 'calls' } }, spent: { calls: 2 + kind.roles.length } },
+    );
+    const nested = await runtime.actor('r/run:loop~2');
+    expect(nested.status).toBe('done');
+    expect(nested.context).toMatchObject({ cap: { calls: 2 + kind.roles.length - calls } });
   });
 });
 

@@ -70,7 +70,7 @@ const nest = ({ about, loop, reduce, limits, with: given = null, messages, ...sc
   ...scene,
   about: `a step of a plan: ${about}`,
   machine: loop.name,
-  root: planRun('run', {
+  root: planRun('whole', {
     steps: [{ id: 'part', run: loop, with: given }],
     onLimit: 'stop',
     ...(limits && { limits }),
@@ -82,13 +82,29 @@ const nest = ({ about, loop, reduce, limits, with: given = null, messages, ...sc
   reduce: {
     ...reductions(loop.name, reduce),
     ...treeReductions(true),
-    run: reduceRun,
+    whole: reduceRun,
     [STORY]: bounded(reduceStory),
   },
 });
 
+/** The plan has so little time that its clock may be the first to say something. */
+const NO_TIME: GivenLimits = { timeMs: 10_000 };
+
 const IS_DONE: Deed = { name: 'is done', output: { done: true } };
 const IS_NOT_DONE: Deed = { name: 'is not done', output: { done: false } };
+
+const plan = (about: string, options: Partial<Nest> = {}): Scene =>
+  nest({
+    about,
+    loop: planRun('run', {
+      steps: [{ id: 'write', agent: 'w' }],
+      roles: { w: ONE_TRY },
+    }) as Workflow,
+    agents: ['w'],
+    deeds: () => [IS_DONE, FAILS],
+    reduce: reduceRun,
+    ...options,
+  });
 
 const repeat = (about: string, options: Partial<Nest> & { readonly maxRepeats?: number } = {}): Scene => {
   const { maxRepeats = 2, ...rest } = options;
@@ -220,6 +236,12 @@ const failsToo = (agent: string): readonly Deed[] =>
 const given = (...all: readonly Json[]): Json => ({ stories: all });
 
 export const NEST_SCENES: readonly Scene[] = [
+  plan('one whose time is up', { limits: NO_TIME, messages: forgedEnd }),
+  repeat('one whose time is up', { limits: NO_TIME, messages: forgedEnd }),
+  tight('one whose time is up', { limits: NO_TIME, messages: forgedEnd }),
+  phases('some whose time is up', { limits: NO_TIME, messages: forgedEnd }),
+  tree('one whose time is up', { limits: NO_TIME, messages: forgedEnd }),
+  stories('some whose time is up', { limits: NO_TIME, messages: forgedEnd, reworks: 0 }),
   repeat('a loop inside one task'),
   repeat('one that is paused', { messages: withForged, maxRepeats: 1 }),
   repeat('one with few calls', { limits: { calls: 1 } }),
@@ -248,4 +270,10 @@ function tightGood(agent: string): readonly Deed[] {
 
 function treeGood(agent: string): readonly Deed[] {
   return agent === 'n0' ? [{ name: 'makes one', output: 'one' }] : [{ name: 'makes a leaf', output: 'leaf' }];
+}
+
+/** Somebody else tells it to end. */
+function forgedEnd(actors: readonly Look[]): readonly Message[] {
+  const isThere = actors.some(({ address }) => address === PART);
+  return isThere ? [{ to: PART, message: { type: 'run.cancel' } }] : [];
 }
