@@ -125,7 +125,6 @@ const nestedRun = (): ShippedLoop => {
     ],
   });
   return {
-    // Nothing but plans can be the steps of a plan.
     name: 'a plan in a plan',
     workflow: whole as Workflow,
     workflows: [draft as Workflow],
@@ -133,6 +132,43 @@ const nestedRun = (): ShippedLoop => {
     options: { statesMax: 1_000_000 },
   };
 };
+
+/** An outline, loops one after the other, and somebody who approves what the last of them made or sends it back. */
+const nestOf = (name: string, loops: readonly Workflow[]): ShippedLoop => {
+  const last = loops.at(-1)?.name ?? '';
+  const whole = planRun('whole', {
+    steps: [
+      { id: 'outline', agent: 'planner' },
+      ...loops.map((run, index) => ({ id: run.name, run, needs: [loops[index - 1]?.name ?? 'outline'] })),
+      { id: 'approve', needs: [last], gate: { reviewers: ['editor'], corrects: last } },
+    ],
+  });
+  return {
+    name,
+    workflow: whole as Workflow,
+    workflows: loops,
+    input: null,
+    options: { statesMax: 1_000_000 },
+  };
+};
+
+const STORIES = storyLoop('refine') as Workflow;
+const TIGHT = tightLoop({ name: 'build' }) as Workflow;
+
+/** One of every kind. */
+const ALL_KINDS: readonly Workflow[] = [
+  repeatLoop('sketch', { agent: 'sketcher' }) as Workflow,
+  STORIES,
+  phaseRun('deliver', {
+    phases: [
+      { id: 'design' },
+      { id: 'code', needs: ['design'] },
+      { id: 'inspect', kind: 'review', needs: ['code'] },
+    ],
+  }) as Workflow,
+  treeRun('tree', { nodes: nodesOf([0]) }) as Workflow,
+  TIGHT,
+];
 
 /** Every loop of the package, and trees with up to so many nodes. */
 export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
@@ -154,4 +190,7 @@ export const shippedLoops = (nodesMax: number): readonly ShippedLoop[] => [
   },
   ...Array.from({ length: nodesMax }, (_, index) => treesOf(index + 1).map(treeLoop)).flat(),
   nestedRun(),
+  nestOf('stories and a tight loop in a plan', [STORIES, TIGHT]),
+  // As dear as a tree of four nodes.
+  ...(nodesMax > 3 ? [nestOf('every kind of loop in a plan', ALL_KINDS)] : []),
 ];

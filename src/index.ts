@@ -145,9 +145,9 @@ export {
   type StoryCard,
   type StoryPriorities,
 } from './machines/story-actions.ts';
+export type { GivenStory } from './machines/story-given.ts';
 export {
   type GivenStories,
-  type GivenStory,
   type RefinementOptions,
   type StoryLoop,
   type StoryLoopOptions,

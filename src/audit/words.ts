@@ -56,6 +56,7 @@ const OF_PLANS: Words = {
   'run.paused': ({ data }) => `paused: ${short(data['reasons'])}`,
   'run.resumed': ({ data }) => `resumed: ${short(data['reasons'])} left`,
   'run.waits': ({ data }) => (data['waits'] === true ? 'waits for a person' : 'waits for a person no longer'),
+  'run.cancel': () => 'told the nested run to end, since time is up',
   'run.ended': ({ data }) => `the nested run ended ${textIn(data['output'], 'verdict') ?? ''}`,
   'gate.passed': ({ data }) => `the gate "${text(data, 'gate')}" let pass ${text(data, 'pass')} through`,
   'gate.rejected': ({ data }) =>

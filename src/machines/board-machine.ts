@@ -6,6 +6,8 @@ import { addSpent, NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import { dispatch, isCommandable, isIdle, noteCard, storyId } from './board-rules.ts';
 import { type BoardState, newBoard, type StoriesInput } from './board-state.ts';
+import { tellsParent } from './loop-ends.ts';
+import { isFromParent, type StepEnd, tellEnd, tellWaits } from './nested.ts';
 import { type RunMessage } from './run-messages.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import type { StoryCard } from './story-actions.ts';
@@ -39,14 +41,16 @@ export type StoriesEvent =
   /** Sets the count of refinements of a story back to 0. */
   | ({ type: 'story.reset'; story: string } & ResetStory)
   | { type: 'run.pause'; reason: string }
-  | { type: 'run.resume'; reason: string };
+  | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' };
 
 const WORST: readonly Verdict[] = ['failed', 'exhausted', 'stalled', 'cancelled', 'accepted', 'verified'];
 
-const outputOf = ({ cards, order }: BoardState): StoriesOutput => {
+const outputOf = ({ cards, order, refused, isCancelled }: BoardState): StoriesOutput => {
   const all = order.flatMap((key) => cards[key] ?? []);
+  const worst = WORST.find((verdict) => all.some((card) => card.verdict === verdict));
   return {
-    verdict: WORST.find((verdict) => all.some((card) => card.verdict === verdict)) ?? 'verified',
+    verdict: isCancelled ? 'cancelled' : refused === undefined ? (worst ?? 'verified') : 'failed',
     stories: Object.fromEntries(
       all.map(({ key, id, title, verdict, isSkipped, refinements, reason }) => [
         key,
@@ -54,6 +58,31 @@ const outputOf = ({ cards, order }: BoardState): StoriesOutput => {
       ]),
     ),
     spent: all.reduce((sum, { spent }) => addSpent(sum, spent), NOTHING_SPENT),
+  };
+};
+
+/** How much of what stories have made goes to the parent of a step: it goes with every correction, in one event. */
+const WORK_LENGTH_MAX = 100_000;
+
+/** How it ended, for the plan that it is a step of. */
+const endOf = (state: BoardState): StepEnd => {
+  const { verdict, stories, spent } = outputOf(state);
+  let left = WORK_LENGTH_MAX;
+  const workOf = (key: string): Json => {
+    const { work = {} } = state.cards[key] ?? {};
+    left -= JSON.stringify(work).length;
+    return left < 0 ? 'left out: it is too large to be given on' : work;
+  };
+  const ends = Object.entries(stories).map(([key, end]) => [key, { ...end, work: workOf(key) }]);
+  const reasons = Object.values(stories).flatMap(({ id, reason }) =>
+    reason === null ? [] : `${id}: ${reason}`,
+  );
+  return {
+    verdict,
+    outputs: { stories: Object.fromEntries(ends) },
+    spent,
+    reason: state.refused ?? (reasons.length > 0 ? reasons.join(' ') : null),
+    isComparable: false,
   };
 };
 
@@ -109,8 +138,16 @@ const setupBoard = setup({
     resume: enqueueActions(({ context, event, enqueue }) => {
       if (event.type === 'run.resume') apply(enqueue, pausing(context, event.reason, 'resume'));
     }),
+    cancel: assign({ isCancelled: true as const }),
+    tellParent: enqueueActions(({ context, enqueue }) => {
+      tellEnd(enqueue, context, endOf(context));
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isOwnCard: ({ event }) => isOwnCard(event),
     hasEnded: ({ context }) =>
       isIdle(context) &&
@@ -158,6 +195,7 @@ export const boardMachine = setupBoard.createMachine({
     'story.reset': { guard: 'isReset', actions: 'reset' },
     'run.pause': { guard: 'hasText', target: '.deciding', actions: 'pause' },
     'run.resume': { guard: 'hasReason', target: '.deciding', actions: 'resume' },
+    'run.cancel': { guard: 'isFromParent', target: '.ended', actions: 'cancel' },
   },
   states: {
     deciding: {
@@ -171,9 +209,9 @@ export const boardMachine = setupBoard.createMachine({
       ],
     },
     working: {},
-    waiting: { tags: WAITING_TAG },
+    waiting: { tags: WAITING_TAG, ...tellsParent },
     paused: {},
-    ended: { type: 'final' },
+    ended: { type: 'final', entry: 'tellParent' },
   },
   output: ({ context }) => outputOf(context),
 });

@@ -1,5 +1,6 @@
 import type { Json } from '../events/json.ts';
 import { startActor } from '../events/vocabulary.ts';
+import { isHeldBack, promiseOf, withoutPromise } from './board-budget.ts';
 import type { BoardState } from './board-state.ts';
 import { type RunMessage } from './run-messages.ts';
 import { nextActions, type StoryAction, type StoryCard } from './story-actions.ts';
@@ -63,8 +64,10 @@ export const dispatch = (given: BoardState): BoardOutcome => {
     }
     return { state: { ...state, wanted: left }, messages };
   }
-  for (let action = grantable(state, null); action && !isFull(); action = grantable(state, null))
+  for (let action = grantable(state, null); action && !isFull(); action = grantable(state, null)) {
+    if (!isIdle(state) && isHeldBack(state, action)) break;
     take(granted(state, action));
+  }
   return { state, messages };
 };
 
@@ -92,13 +95,21 @@ const opened = (state: BoardState, key: string): BoardOutcome => {
 };
 
 /** A story that is not there yet says when it is ready, and is chosen again. */
-const granted = (state: BoardState, { story, action, priority, target }: StoryAction): BoardOutcome => {
+const granted = (state: BoardState, next: StoryAction): BoardOutcome => {
+  const { story, action, priority, target } = next;
   if (!state.opened.includes(story)) return opened(state, story);
+  const promise = promiseOf(state, next);
+  const busy = withStage(state, story, 'busy');
   return {
-    state: withStage(state, story, 'busy'),
+    state: promise ? { ...busy, promised: { ...state.promised, [story]: promise.calls } } : busy,
     messages: [
       { type: 'stories.granted', story, action, priority, target },
-      { type: 'story.act', to: `./${storyId(story)}`, action },
+      {
+        type: 'story.act',
+        to: `./${storyId(story)}`,
+        action,
+        ...(promise && { cap: { ...promise.cap } }),
+      },
     ],
   };
 };
@@ -113,7 +124,7 @@ export const noteCard = (state: BoardState, card: StoryCard): BoardOutcome => {
   const isFatal = card.verdict === 'failed' && card.isFatal;
   return {
     state: {
-      ...state,
+      ...withoutPromise(state, card.key),
       cards: { ...state.cards, [card.key]: card },
       reading: state.reading.filter((key) => key !== card.key),
       isStopping: state.isStopping || isFatal,

@@ -1,5 +1,8 @@
+import type { Json } from '../events/json.ts';
 import { NOTHING_SPENT } from '../events/usage.ts';
+import type { StepInputs } from './nested.ts';
 import type { StoryCard, StoryPriorities } from './story-actions.ts';
+import { storiesInTask } from './story-given.ts';
 import type { AuthorsPart, StorySettings } from './story-state.ts';
 
 /** A story of a run: where its file is, or what is in it. */
@@ -10,8 +13,11 @@ export interface BoardStory {
 }
 
 /** What a run of stories is started with, as the log keeps it. */
-export interface StoriesInput {
-  readonly stories: readonly BoardStory[];
+export interface StoriesInput extends StepInputs {
+  /** Not there for a step of a plan, whose stories are in its task. */
+  readonly stories?: readonly BoardStory[];
+  /** What a step of a plan is given. */
+  readonly task?: Json;
   readonly settings: StorySettings;
   readonly mode: 'auto' | 'manual';
   readonly priorities: StoryPriorities;
@@ -19,7 +25,7 @@ export interface StoriesInput {
   readonly concurrency: number;
 }
 
-export interface BoardState extends Omit<StoriesInput, 'stories'> {
+export interface BoardState extends Omit<StoriesInput, 'stories' | 'task'> {
   readonly stories: Readonly<Record<string, BoardStory>>;
   readonly order: readonly string[];
   readonly cards: Readonly<Record<string, StoryCard>>;
@@ -32,9 +38,29 @@ export interface BoardState extends Omit<StoriesInput, 'stories'> {
   /** A story has ended the run: nothing new begins. */
   readonly isStopping: boolean;
   readonly pauseReasons: readonly string[];
+  /** How many calls each story that is at work was promised, if there is a cap. */
+  readonly promised?: Readonly<Record<string, number>>;
+  /** The plan that it is a step of has told it to end. */
+  readonly isCancelled?: true;
+  /** What is wrong with the stories that a step of a plan was given. */
+  readonly refused?: string;
 }
 
-export const newBoard = ({ stories, ...input }: StoriesInput): BoardState => ({
+/** A board, with the stories that it is given or finds in what a step of a plan is given. */
+export const newBoard = ({ stories, task, ...input }: StoriesInput): BoardState => {
+  if (stories !== undefined || task === undefined) return boardOf(input, stories ?? []);
+  const found = storiesInTask(task);
+  const settings = { ...input.settings, task };
+  return {
+    ...boardOf({ ...input, settings }, found.stories),
+    ...(found.problems.length > 0 && { refused: found.problems.join('; ') }),
+  };
+};
+
+const boardOf = (
+  input: Omit<StoriesInput, 'stories' | 'task'>,
+  stories: readonly BoardStory[],
+): BoardState => ({
   ...input,
   stories: Object.fromEntries(stories.map((story) => [story.key, story])),
   order: stories.map(({ key }) => key),

@@ -158,7 +158,7 @@ export interface Budget {
   readonly calls: number | null;
 }
 
-export const budgetLeft = (limits: Limits, spent: Spent): Budget => ({
+export const budgetLeft = (limits: Budget, spent: Spent): Budget => ({
   costUsd: left(limits.costUsd, spent.costUsd, roundedUsd),
   tokens: left(limits.tokens, spent.tokens),
   calls: left(limits.calls, spent.calls),

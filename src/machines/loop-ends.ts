@@ -36,20 +36,18 @@ export const stopping = {
 
 const final = <Name extends Verdict>(verdict: Name) => ({ type: 'final', output: verdict }) as const;
 
-/** One final state for each verdict. */
-export const finals = {
-  verified: final('verified'),
-  accepted: final('accepted'),
-  exhausted: final('exhausted'),
-  stalled: final('stalled'),
-  cancelled: final('cancelled'),
-  failed: final('failed'),
-};
+/** States in which a loop waits for a person: its parent hears of it. */
+export const tellsParent = {
+  entry: { type: 'tellWaits', params: true },
+  exit: { type: 'tellWaits', params: false },
+} as const;
 
-/** The same for loops that tell someone of their end, by an action that is given the verdict. */
-export const finalsThat = <const Action extends string>(action: Action) => {
-  const telling = <Name extends Verdict>(verdict: Name) =>
-    ({ ...final(verdict), entry: { type: action, params: verdict } }) as const;
+/** One final state for each verdict. They tell of the end by actions that are given the verdict. */
+export const finalsThat = <const Action extends string>(...actions: readonly Action[]) => {
+  const telling = <Name extends Verdict>(verdict: Name) => ({
+    ...final(verdict),
+    entry: actions.map((type) => ({ type, params: verdict })),
+  });
   return {
     verified: telling('verified'),
     accepted: telling('accepted'),

@@ -7,7 +7,8 @@ import { startActor, WAITING_TAG } from '../events/vocabulary.ts';
 import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
-import { decisions, finals, stopping } from './loop-ends.ts';
+import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
+import { isFromParent, tellEnd, tellWaits } from './nested.ts';
 import { halted } from './phase-corrections.ts';
 import {
   askedOf,
@@ -37,6 +38,7 @@ export type PhaseEvent =
   | AgentReply
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' }
   | { type: 'issue.reject'; fingerprint: string; note: string | null }
   /** A person says that an issue is of other phases than its finder says. */
   | ({ type: 'issue.reclassify' } & Reclassification);
@@ -146,8 +148,15 @@ const setupPhases = setup({
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
       apply(enqueue, decidePhases(context, said, delivery().atMs));
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      tellEnd(enqueue, context, outputOf(context, verdict));
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context, event }) => roleOf(context, event) !== undefined,
     isComplete: ({ context }) => context.halt === null && nextPhase(context) === undefined,
     isUnpaused: ({ context }) => context.pauseReasons.length === 0,
@@ -204,6 +213,7 @@ export const phaseMachine = setupPhases.createMachine({
     'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
     'issue.reclassify': { guard: 'isReclassifiable', target: '.working', actions: 'reclassify' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {
@@ -218,7 +228,7 @@ export const phaseMachine = setupPhases.createMachine({
       ],
     },
     /** All that is open is open with persons. */
-    waiting: { tags: WAITING_TAG, after: untilDeadline },
+    waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     paused: {
       after: untilDeadline,
       on: {
@@ -231,6 +241,7 @@ export const phaseMachine = setupPhases.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       on: {
         ...pausable,
         'issue.reclassify': { guard: 'isReclassifiable', actions: 'reclassify' },
@@ -244,7 +255,7 @@ export const phaseMachine = setupPhases.createMachine({
       },
     },
     stopping,
-    ...finals,
+    ...finalsThat('tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -118,6 +118,7 @@ export const phaseRun = <
         counts: ({ kind, type }) => kind === 'fact' && type === 'correction.opened',
       },
     },
+    asStep: fixed,
     prepare: (started) => ({ task: taskOf(started, task), ...fixed }),
   }) as unknown as PhaseRun<Name, Exclude<RolesOf<Phases[number], Panels>, Person>>;
 };

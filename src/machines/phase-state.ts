@@ -2,6 +2,7 @@ import type { Json } from '../events/json.ts';
 import type { AgentSettings } from './agent-work.ts';
 import type { Issue, IssueRecord, IssueRegistry } from './issues.ts';
 import type { Limits } from './limits.ts';
+import type { StepInputs } from './nested.ts';
 import type { Phase, Phases } from './phase-plan.ts';
 import { hashOf, needsOf, type Plan, type Step } from './plan.ts';
 import type { RunMessage } from './run-messages.ts';
@@ -15,7 +16,7 @@ import {
 } from './run-state.ts';
 
 /** What a phase run is started with, as the log keeps it. */
-export interface PhaseRunInput {
+export interface PhaseRunInput extends StepInputs {
   readonly task: Json;
   readonly plan: Plan;
   readonly phases: Phases;

@@ -131,6 +131,7 @@ export const planRun = <
         counts: ({ kind, type }) => kind === 'fact' && type === 'feedback.sent',
       },
     },
+    asStep: { task: null, ...fixed },
     // Written into the log with the start: a run goes on with the plan and the limits that it began with.
     // The door refuses a task that is not JSON.
     prepare: (task) => ({ task: (task ?? null) as Json, ...fixed }),

@@ -23,10 +23,12 @@ export interface Gate {
   readonly corrects: string;
 }
 
-/** A workflow that runs a plan, and what it is started with besides its task. */
+/** A workflow that is run as a step, and what it is started with besides what the step is given. */
 export interface NestedRun {
   readonly workflow: string;
   readonly input: JsonObject;
+  /** When time is up it is told to end, and says what it spent. Those of plans that were stored without it are stopped. */
+  readonly isTold?: true;
 }
 
 /** A unit of a run, worked by one agent, by the reviewers of a gate, by a run of its own, or by comparing what others made. */
@@ -36,7 +38,7 @@ export interface Step {
   readonly gate: Gate | null;
   /** What it compares, if it is a check. */
   readonly check: Check | null;
-  /** A plan that is run as this step, within what is left of the budget of this one. */
+  /** A loop that is run as this step, within what is left of the budget of the plan. */
   readonly nested: NestedRun | null;
   /** Steps, or groups of steps, whose results it needs. */
   readonly needs: readonly string[];
@@ -57,11 +59,8 @@ export interface Plan {
 /** A step as a user writes it. */
 export interface GivenStep extends Partial<Omit<Step, 'gate' | 'check' | 'nested'>> {
   readonly id: string;
-  /** What `planRun` gave: it must be registered too. */
-  readonly run?: {
-    readonly name: string;
-    readonly options: { readonly prepare?: (task: unknown) => unknown };
-  };
+  /** What `planRun`, `tightLoop`, `repeatLoop`, `storyLoop`, `phaseRun` or `treeRun` gave: it must be registered too. */
+  readonly run?: { readonly name: string; readonly options: { readonly asStep?: object } };
   readonly gate?: Partial<Gate> & Pick<Gate, 'reviewers' | 'corrects'>;
 }
 
@@ -82,11 +81,17 @@ export const fixPlan = (given: readonly GivenStep[], checks: readonly GivenCheck
   return { steps };
 };
 
+/** Of a workflow that cannot be a step. */
+const NO_STEP: JsonObject = {};
+const STEPS = 'planRun, tightLoop, repeatLoop, storyLoop, phaseRun and treeRun make some that can';
+
 const fixStep = ({ id, agent, gate, run, needs, group, with: given, reads }: GivenStep): Step => ({
   id,
   agent: agent ?? (gate || run ? null : id),
-  // A plan run prepares nothing but its input; the task is given when the step begins.
-  nested: run ? { workflow: run.name, input: (run.options.prepare?.(null) ?? {}) as JsonObject } : null,
+  // What makes a loop a step is JSON, like all that a loop is started with.
+  nested: run
+    ? { workflow: run.name, input: (run.options.asStep ?? NO_STEP) as JsonObject, isTold: true }
+    : null,
   check: null,
   gate: gate ? { reviewers: gate.reviewers, rule: gate.rule ?? 'all', corrects: gate.corrects } : null,
   needs: needs ?? [],
@@ -162,8 +167,8 @@ const problemsOf = (steps: readonly Step[]): string[] => {
     if (groups.has(id)) problems.push(`${place} has the name of a group`);
     if ([agent, gate, nested].filter((kind) => kind !== null).length > 1)
       problems.push(`${place} has more than one of agent, gate and run: choose one`);
-    if (nested && !('plan' in nested.input))
-      problems.push(`${place} runs "${nested.workflow}", which is not a plan run`);
+    if (nested?.input === NO_STEP)
+      problems.push(`${place} runs "${nested.workflow}", which cannot be a step: ${STEPS}`);
     for (const need of needs)
       if (!ids.includes(need) && !groups.has(need))
         problems.push(`${place} needs "${need}", which is neither a step nor a group`);

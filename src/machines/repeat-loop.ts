@@ -14,11 +14,14 @@ import {
   type WorkRequest,
 } from './agent-work.ts';
 import { budgetLeft, fixLimits, type GivenLimits, type Limits, type MetLimit, metLimit } from './limits.ts';
+import { finalsThat, tellsParent } from './loop-ends.ts';
+import { isFromParent, type StepInputs, tellEnd, tellWaits } from './nested.ts';
 import { checkedSettings, type RoleOptions } from './plan-run.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, morePasses, questionFor, raised, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
 import { agentId, type RunMessage } from './run-messages.ts';
+import { apply, paused, resumed } from './run-pauses.ts';
 import type { Halt } from './run-state.ts';
 import { saysDone } from './tight-results.ts';
 import { type Workflow, type WorkflowOptions, workflow } from './workflow.ts';
@@ -31,7 +34,7 @@ export interface RepeatInput {
   readonly last: Json;
 }
 
-interface RepeatState {
+export interface RepeatState extends StepInputs {
   readonly task: Json;
   readonly limits: Limits;
   readonly onLimit: 'ask' | 'stop';
@@ -43,9 +46,18 @@ interface RepeatState {
   readonly isDone: boolean;
   readonly spent: Spent;
   readonly halt: Halt | null;
+  /** Of a step of a plan that was paused with its parent. */
+  readonly pauseReasons?: readonly string[];
 }
 
-type RepeatStart = Pick<RepeatState, 'task' | 'limits' | 'onLimit' | 'role'>;
+type RepeatStart = Pick<RepeatState, 'task' | 'limits' | 'onLimit' | 'role' | 'cap'>;
+
+type RepeatEvent =
+  | AgentReply
+  /** Of the parent, if it is a step of a plan. */
+  | { type: 'run.pause'; reason: string }
+  | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' };
 
 /** What a repeat loop gives at its end. */
 export interface RepeatOutput {
@@ -92,11 +104,19 @@ const budgetMet = ({ limits, spent }: RepeatState): MetLimit | undefined =>
     tokens: { used: spent.tokens },
   });
 
+/** Its agent is there from the beginning. */
+const pausing = ({ role, pauseReasons = [] }: RepeatState, rule: typeof paused, reason: string) => {
+  const { state, messages } = rule({ pauseReasons, started: [role.role] }, reason);
+  return { state: { pauseReasons: state.pauseReasons }, messages };
+};
+
+const { verified, accepted, exhausted, cancelled, failed } = finalsThat('tellParent');
+
 export const repeatMachine = setup({
   types: {
     context: {} as RepeatState,
     input: {} as RepeatStart,
-    events: {} as AgentReply,
+    events: {} as RepeatEvent,
     emitted: {} as RunMessage,
     output: {} as RepeatOutput,
     tags: {} as typeof WAITING_TAG,
@@ -114,7 +134,21 @@ export const repeatMachine = setup({
       enqueue.emit({ type: 'agent.request', to: `./${agentId(context.role.role)}`, request });
     }),
     take: enqueueActions(({ context, event, enqueue }) => {
-      enqueue.assign(taken(context, event));
+      if (event.type === 'agent.done' || event.type === 'agent.failed') enqueue.assign(taken(context, event));
+    }),
+    pause: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type === 'run.pause') apply(enqueue, pausing(context, paused, event.reason));
+    }),
+    resume: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type === 'run.resume') apply(enqueue, pausing(context, resumed, event.reason));
+    }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      const { last, spent, halt, role } = context;
+      const outputs = { [role.role]: last };
+      tellEnd(enqueue, context, { verdict, outputs, spent, reason: halt?.reason ?? null });
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
     }),
     goOn: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
       const value = said.outcome === 'answered' ? said.value : null;
@@ -128,8 +162,11 @@ export const repeatMachine = setup({
     }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context: { role, requests }, event }) =>
-      event.request === idOf({ requests }) && delivery().from === `${delivery().self}/${agentId(role.role)}`,
+      (event.type === 'agent.done' || event.type === 'agent.failed') &&
+      event.request === idOf({ requests }) &&
+      delivery().from === `${delivery().self}/${agentId(role.role)}`,
     isDone: ({ context }) => context.isDone,
     asks: ({ context }) => context.halt !== null && context.onLimit === 'ask',
     isHalted: ({ context }) => context.halt !== null,
@@ -151,6 +188,11 @@ export const repeatMachine = setup({
   }),
   entry: 'begin',
   initial: 'working',
+  on: {
+    'run.pause': { guard: 'isFromParent', actions: 'pause' },
+    'run.resume': { guard: 'isFromParent', actions: 'resume' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
+  },
   states: {
     working: {
       entry: 'ask',
@@ -169,6 +211,7 @@ export const repeatMachine = setup({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       invoke: {
         id: 'question',
         src: 'question',
@@ -204,11 +247,11 @@ export const repeatMachine = setup({
         { target: 'failed' },
       ],
     },
-    verified: { type: 'final', output: 'verified' },
-    accepted: { type: 'final', output: 'accepted' },
-    exhausted: { type: 'final', output: 'exhausted' },
-    cancelled: { type: 'final', output: 'cancelled' },
-    failed: { type: 'final', output: 'failed' },
+    verified,
+    accepted,
+    exhausted,
+    cancelled,
+    failed,
   },
   output: ({ context, event }) => ({
     // The output of the final state that was reached.
@@ -261,6 +304,7 @@ export const repeatLoop = <const Name extends string, const Role extends string>
   return workflow(name, repeatMachine, {
     ...(version !== undefined && { version }),
     ...(turnsMax !== undefined && { turnsMax }),
+    asStep: fixed,
     // The door refuses a task that is not JSON.
     prepare: (task) => ({ task: (task ?? null) as Json, ...fixed }),
   }) as unknown as RepeatLoop<Name, Role>;

@@ -2,7 +2,8 @@ import type { Json } from '../events/json.ts';
 import { startActor, stopActor } from '../events/vocabulary.ts';
 import { AGENT } from './agent-machine.ts';
 import type { WorkRequest } from './agent-work.ts';
-import { budgetLeft, type Limits, metLimit, nestedLimits } from './limits.ts';
+import { budgetLeft, metLimit } from './limits.ts';
+import { cancelMessage, type StepTask, stepInput } from './nested.ts';
 import { type NestedRun, type Step, workersOf } from './plan.ts';
 import { CHECKER } from './run-checks.ts';
 import { halted, haltOf } from './run-halts.ts';
@@ -87,14 +88,9 @@ const begin = (state: RunState, step: Step): Outcome => {
 /** A run of its own, which has no more than what is left of this one's budget. */
 const startNested = (state: RunState, step: Step, { workflow, input }: NestedRun): RunMessage => {
   const cap = budgetLeft(state.limits, state.spent);
-  const limits = nestedLimits(input['limits'] as unknown as Limits, cap); // fixLimits made them
   const { feedback, history } = stepOf(state, step.id);
-  const task = { input: inputOf(state, step), feedback, history } as unknown as Json;
-  return startActor({
-    id: nestedId(step.id),
-    machine: workflow,
-    input: { ...input, limits: { ...limits }, cap: { ...cap }, task },
-  });
+  const task: StepTask = { input: inputOf(state, step), feedback, history };
+  return startActor({ id: nestedId(step.id), machine: workflow, input: stepInput(input, task, cap) });
 };
 
 export const startAgent = ({ roles }: Pick<RunState, 'roles'>, role: string): RunMessage =>
@@ -119,19 +115,30 @@ export const requestOf = (
   return { type: 'agent.request', to: `./${agentId(role)}`, request: request as unknown as Json };
 };
 
-/** Takes back every request that is open. */
+/** Takes back every request that is open. A nested loop is told, and waited for: it says in this turn what it has spent. */
 export const withdrawAll = (state: RunState): Outcome => {
   const open = openRequests(state);
+  const isTold = (id: string): boolean =>
+    state.plan.steps.some((step) => step.id === id && step.nested?.isTold === true);
   const steps = Object.fromEntries(
     Object.entries(state.steps).map(([id, step]) => [
       id,
-      step.status === 'working' ? { ...step, status: 'waiting' as const, pending: {}, key: null } : step,
+      step.status === 'working' && !isTold(id) ? withdrawn(step) : step,
     ]),
   );
   return {
     state: { ...state, steps },
-    messages: open.map(({ role, request, isNested }) =>
-      isNested ? stopActor(role) : { type: 'agent.cancel', to: `./${agentId(role)}`, request },
-    ),
+    messages: open.map(({ step, role, request, isNested }) => {
+      if (!isNested) return { type: 'agent.cancel', to: `./${agentId(role)}`, request };
+      return isTold(step) ? cancelMessage(role) : stopActor(role);
+    }),
   };
 };
+
+/** As if it had not begun. */
+export const withdrawn = (step: StepRecord): StepRecord => ({
+  ...step,
+  status: 'waiting',
+  pending: {},
+  key: null,
+});

@@ -9,8 +9,9 @@ import { CONTEXT } from './context-machine.ts';
 import { isKnown, rejectIssue } from './issues.ts';
 import type { Limits } from './limits.ts';
 import { breakDeadlock, settleLoops } from './loop-effects.ts';
-import { decisions, finalsThat, stopping } from './loop-ends.ts';
+import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
 import { isReasonOfLoop } from './loop-state.ts';
+import { endMessage, type NestedEnd, waitsMessage } from './nested.ts';
 import type { Plan } from './plan.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { CHECKER } from './run-checks.ts';
@@ -23,7 +24,7 @@ import { CONTEXT_ID, chain, type RunMessage, toLoop } from './run-messages.ts';
 import { outputOf, type RunOutput } from './run-output.ts';
 import { apply, paused, resumed } from './run-pauses.ts';
 import { isClosed, isIdle, placeOf, recorded, waitsForDecision, waitsForPersons } from './run-replies.ts';
-import { type NestedEnd, recordCheck, rerun } from './run-rules.ts';
+import { recordCheck, rerun } from './run-rules.ts';
 import { isComplete, isFinished, nestedRuns, openRequests, type RunState } from './run-state.ts';
 
 /** What a plan run is started with, as the log keeps it: plan and limits are fixed by it. */
@@ -47,6 +48,8 @@ export type RunEvent =
   | ({ type: 'run.ended' } & NestedEnd)
   /** A nested run waits for a person, or does so no longer. */
   | { type: 'run.waits'; waits: boolean }
+  /** Of the plan that it is a step of. */
+  | { type: 'run.cancel' }
   | { type: 'context.values'; request: string; role: string; values: Json }
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
@@ -146,11 +149,10 @@ const setupRun = setup({
     tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
       if (delivery().parent === null) return;
       const { outputs, spent, reason } = outputOf(context, verdict);
-      const output = { verdict, outputs, spent: { ...spent }, reason };
-      enqueue.emit({ type: 'run.ended', to: '..', output });
+      enqueue.emit(endMessage({ verdict, outputs, spent, reason }));
     }),
     tellWaits: enqueueActions(({ enqueue }, waits: boolean) => {
-      if (delivery().parent !== null) enqueue.emit({ type: 'run.waits', to: '..', waits });
+      if (delivery().parent !== null) enqueue.emit(waitsMessage(waits));
     }),
     noteWaits: assign(({ context, event }) => {
       const step = placeOf(context, event)?.step;
@@ -164,6 +166,8 @@ const setupRun = setup({
     }),
   },
   guards: {
+    isFromParent: ({ event }) =>
+      event.type === 'run.cancel' && delivery().parent !== null && delivery().from === delivery().parent,
     isAwaited: ({ context, event }) => placeOf(context, event) !== undefined,
     isFromContext: ({ event }) =>
       event.type === 'context.values' && delivery().from === `${delivery().self}/${CONTEXT_ID}`,
@@ -235,12 +239,6 @@ const notes = {
   'run.resume': { guard: 'hasReason', actions: 'resume' },
 } as const;
 
-/** Whoever waits for a nested run that waits for a person, waits for that person. */
-const tellsParent = {
-  entry: { type: 'tellWaits', params: true },
-  exit: { type: 'tellWaits', params: false },
-} as const;
-
 /** More time than at first is counted where something may go on: not while a person is asked whether it may. */
 const untilDeadline = { deadline: { target: 'working', actions: 'timeIsUp' } } as const;
 
@@ -270,6 +268,7 @@ export const runMachine = setupRun.createMachine({
       { guard: 'isOfLoop', target: '.stopping', actions: 'hear' },
     ],
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {

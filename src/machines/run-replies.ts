@@ -1,9 +1,12 @@
 import { delivery } from '../events/delivery.ts';
+import { addSpent } from '../events/usage.ts';
 import { type LoopState, openLoops } from './loop-state.ts';
+import { type NestedEnd, replyOf } from './nested.ts';
+import { withdrawn } from './run-dispatch.ts';
 import type { RunEvent } from './run-machine.ts';
 import { agentId, type Outcome } from './run-messages.ts';
-import { record, replyOf } from './run-rules.ts';
-import { openRequests, type RunState } from './run-state.ts';
+import { record } from './run-rules.ts';
+import { openRequests, type RunState, stepOf, withStep } from './run-state.ts';
 
 /** Only the agent itself may speak for it: from outside, an answer could be forged. */
 const isFrom = ({ role, isNested }: { readonly role: string; readonly isNested: boolean }): boolean => {
@@ -25,11 +28,25 @@ export const placeOf = (state: RunState, event: RunEvent) => {
 
 export const recorded = (state: RunState, event: RunEvent): Outcome => {
   const place = placeOf(state, event);
-  if (place && event.type === 'run.ended') return record(state, replyOf(place.request, event), place);
+  if (place && event.type === 'run.ended') {
+    const { request, step } = place;
+    const isWithdrawn = state.halt?.met?.limit === 'timeMs' && event.output.verdict === 'cancelled';
+    if (isWithdrawn) return takenBack(state, step, event);
+    return record(state, replyOf({ request, run: stepOf(state, step).runs }, event), place);
+  }
   if (place && (event.type === 'agent.done' || event.type === 'agent.failed'))
     return record(state, event, place);
   return { state, messages: [] };
 };
+
+/** A nested loop that was told to end since time is up: it has failed at nothing, and what it spent is spent. */
+const takenBack = (state: RunState, step: string, { output }: NestedEnd): Outcome => ({
+  state: {
+    ...withStep(state, step, withdrawn(stepOf(state, step))),
+    spent: addSpent(state.spent, output.spent),
+  },
+  messages: [],
+});
 
 export const isClosed = ({ loops }: RunState): boolean => Object.values(loops).every((loop) => loop.isClosed);
 

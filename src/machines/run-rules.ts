@@ -1,7 +1,6 @@
 import { feedbackIn } from '../events/feedback.ts';
 import type { Failure, Json } from '../events/json.ts';
-import type { Verdict } from '../events/turn.ts';
-import { addSpent, type Spent } from '../events/usage.ts';
+import { addSpent } from '../events/usage.ts';
 import { type AgentReply, NO_BUDGET } from './agent-work.ts';
 import { feedbackOfCheck, ORCHESTRATOR, type Origin, stepsOfCheck } from './fix-feedback.ts';
 import { judge } from './gates.ts';
@@ -273,31 +272,3 @@ export const rerun = (
   const met = metLimit(state.limits, { feedbacks: { used: state.feedbacks } });
   return met ? halted(state, [], haltOf(met, id)) : sendBack(state, id, feedback);
 };
-
-/** How a nested run ended, as the reply of an agent: whoever waits for a step need not know who worked on it. */
-export const replyOf = (request: string, { output }: NestedEnd): AgentReply => {
-  const { verdict, outputs, spent, reason } = output;
-  return verdict === 'verified' || verdict === 'accepted'
-    ? { type: 'agent.done', request, answer: { output: { verdict, outputs } }, attempts: 1, spent }
-    : {
-        type: 'agent.failed',
-        request,
-        failure: {
-          name: 'NestedRun',
-          message: `Its run ended ${verdict}. ${reason ?? ''}`.trim(),
-          code: verdict,
-        },
-        attempts: 1,
-        spent,
-      };
-};
-
-/** What a nested run tells its parent at its end. */
-export interface NestedEnd {
-  readonly output: {
-    readonly verdict: Verdict;
-    readonly outputs: Readonly<Record<string, Json>>;
-    readonly spent: Spent;
-    readonly reason: string | null;
-  };
-}

@@ -1,4 +1,5 @@
 import { RuntimeError } from '../errors.ts';
+import type { Json } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import type { Spent } from '../events/usage.ts';
 import type { StoryPhase, WorkPhase } from './story-phases.ts';
@@ -39,6 +40,8 @@ export interface StoryCard {
   readonly isFatal: boolean;
   readonly reason: string | null;
   readonly spent: Spent;
+  /** What its phases have made, when it has ended and its board is a step of a plan. */
+  readonly work?: Readonly<Partial<Record<StoryPhase, Json>>>;
 }
 
 export interface StoryAction {

@@ -81,6 +81,8 @@ export const decideStory = (state: StoryState, said: QuestionOutput): StoryOutco
   }
   if (!isContinuing(said)) return { state: ended(decided, verdict).state, messages: [told] };
   const more = morePasses(value);
+  // The cap of a board holds whatever its stories are allowed.
+  const { limits } = state.settings;
   const isRefinement = halt?.met?.limit === 'reworks';
   const next: StoryState = {
     ...decided,
@@ -92,7 +94,7 @@ export const decideStory = (state: StoryState, said: QuestionOutput): StoryOutco
     answers: {},
     ...(isRefinement
       ? { fixed: { max: state.refinements + more } }
-      : { settings: { ...state.settings, limits: raised(state.settings, halt, { more, value }) } }),
+      : { settings: { ...state.settings, limits: raised({ limits }, halt, { more, value }) } }),
   };
   return { state: next, messages: [isRefinement ? { ...told, max: state.refinements + more } : told] };
 };

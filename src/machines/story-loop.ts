@@ -1,29 +1,17 @@
 import { RuntimeError } from '../errors.ts';
-import { checkId } from '../events/address.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import { AGENT_DEFAULTS, type AgentSettings } from './agent-work.ts';
 import { boardMachine } from './board-machine.ts';
-import type { BoardStory, StoriesInput } from './board-state.ts';
+import type { StoriesInput } from './board-state.ts';
 import { fixLimits, type GivenLimits, type Limits } from './limits.ts';
 import { checkedExpiry, checkedLevels, checkedSettings, type RoleOptions } from './plan-run.ts';
 import type { QuestionLevel } from './question-machine.ts';
 import { checkedPriorities, type StoryPriorities } from './story-actions.ts';
+import { type GivenStory, storiesOf } from './story-given.ts';
 import { checkedFaultTable, type FaultTable, type StoryPhase } from './story-phases.ts';
 import type { LimitPolicy } from './story-state.ts';
 import type { StoryWork } from './story-text.ts';
-import { type StartPlace, type Workflow, type WorkflowOptions, workflow } from './workflow.ts';
-
-/** A story that a run is started with: the path of its file, or what is in it. */
-export type GivenStory =
-  | string
-  | { readonly file: string }
-  | {
-      readonly id: string;
-      readonly title?: string;
-      readonly body?: string;
-      /** 0 is a value: it is never sent back. */
-      readonly max_refinement_attempts?: number;
-    };
+import { type Workflow, type WorkflowOptions, workflow } from './workflow.ts';
 
 export interface GivenStories {
   readonly stories: readonly GivenStory[];
@@ -119,6 +107,8 @@ export const storyLoop = <const Name extends string, const Reviewer extends stri
   return workflow(name, boardMachine, {
     ...(version !== undefined && { version }),
     turnsMax,
+    // Nobody is there to say what comes next.
+    asStep: { ...fixed, mode: 'auto' },
     prepare: (given, at) => ({ ...fixed, stories: storiesOf(given, at), mode: modeOf(given) ?? mode }),
   }) as unknown as StoryLoop<Name, Reviewer>;
 };
@@ -200,72 +190,4 @@ const rolesOf = (
       }),
     ]),
   );
-};
-
-/**
- * The stories that a run is started with.
- *
- * @throws {RuntimeError} BAD_STORIES with everything that is wrong
- */
-const storiesOf = (given: unknown, at?: StartPlace): readonly BoardStory[] => {
-  const listed = isJsonObject(given as Json) ? (given as JsonObject)['stories'] : given;
-  const list: readonly Json[] = Array.isArray(listed) ? listed : [];
-  const problems: string[] = list.length === 0 ? ['there is no story: give { stories: […] }'] : [];
-  const stories = list.map((each, index) => {
-    const story = storyOf(each, at);
-    if (typeof story !== 'string') return story;
-    problems.push(`story ${index + 1}: ${story}`);
-    return undefined;
-  });
-  const known = new Set<string>();
-  for (const story of stories) {
-    if (story && known.has(story.key)) problems.push(`there are two stories "${story.key}"`);
-    if (story) known.add(story.key);
-  }
-  if (problems.length > 0) throw new RuntimeError('BAD_STORIES', { problems });
-  return stories.flatMap((story) => story ?? []);
-};
-
-/** A story, or what is wrong with it. */
-const storyOf = (given: Json, at?: StartPlace): BoardStory | string => {
-  const file = typeof given === 'string' ? given : isJsonObject(given) ? given['file'] : undefined;
-  if (file !== undefined) {
-    if (typeof file !== 'string' || file === '' || file.includes('\0')) return 'its file is no path';
-    const strangers = isJsonObject(given) ? Object.keys(given).filter((name) => name !== 'file') : [];
-    if (strangers.length > 0)
-      return `beside its file, ${strangers.join(', ')} cannot be given: it is read from there`;
-    const name = (file.split('/').at(-1) ?? '').replace(/\.[^.]*$/, '');
-    const key = name.replaceAll(/[^A-Za-z0-9_.-]+/g, '-');
-    const path = file.startsWith('/') || at === undefined ? file : `${at.cwd}/${file}`;
-    return badKey(key) ?? { key, file: path, given: null };
-  }
-  if (!isJsonObject(given)) return 'it is neither a path nor an object';
-  const { id, title = id, body = '', max_refinement_attempts: max = null, ...strangers } = given;
-  const problems = [
-    ...(typeof id === 'string' ? [badKey(id) ?? []].flat() : ['it has no id']),
-    ...(title === undefined || typeof title === 'string' ? [] : ['its title is no text']),
-    ...(typeof body === 'string' ? [] : ['its body is no text']),
-    ...(isAttempts(max) ? [] : ['its max_refinement_attempts is no count']),
-    ...Object.keys(strangers).map((name) => `"${name}" is not known`),
-  ];
-  if (problems.length > 0) return problems.join(', ');
-  // Each was looked at just now.
-  const author = { id, title, body, fields: {}, max } as NonNullable<BoardStory['given']>;
-  return { key: author.id, file: null, given: author };
-};
-
-const isAttempts = (max: Json): boolean =>
-  max === null || (typeof max === 'number' && Number.isSafeInteger(max) && max >= 0);
-
-const UNSAFE = ['__proto__', 'constructor', 'prototype'];
-
-/** It is part of the address of its actor. */
-const badKey = (key: string): string | undefined => {
-  try {
-    checkId(`story:${key}`);
-    if (UNSAFE.includes(key)) return `"${key}" is a name that every object has`;
-    return key === '' ? 'it has no name' : undefined;
-  } catch {
-    return `"${key}" cannot be part of an address: use letters, digits, ".", "_" and "-"`;
-  }
 };

@@ -5,6 +5,7 @@ import type { Json } from '../events/json.ts';
 import { WAITING_TAG } from '../events/vocabulary.ts';
 import { agentCall } from './agent-call.ts';
 import { type AgentReply, BACKOFF_MAX_MS } from './agent-work.ts';
+import type { Budget } from './limits.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { type ReworkOutput, reworkMachine } from './rework-machine.ts';
 import { agentId, type RunMessage } from './run-messages.ts';
@@ -36,7 +37,7 @@ import { workflow } from './workflow.ts';
 export type StoryEvent =
   | AgentReply
   /** The board lets it do something. */
-  | { type: 'story.act'; action: StoryActionName }
+  | { type: 'story.act'; action: StoryActionName; cap?: Budget }
   | ({ type: 'story.reset' } & ResetStory)
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string };
@@ -91,7 +92,9 @@ const setupStory = setup({
     }),
     act: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'story.act') return;
-      const next = { ...context, action: event.action };
+      const { action, cap } = event;
+      const settings = cap ? { ...context.settings, cap } : context.settings;
+      const next = { ...context, action, settings };
       enqueue.assign({ ...next, phase: phaseOf(next) });
     }),
     ask: enqueueActions(({ context, enqueue }) => {

@@ -10,7 +10,7 @@ import { agentId, type RunMessage } from './run-messages.ts';
 import type { Halt } from './run-state.ts';
 import { phaseAtFault, phasesFrom, type StoryPhase, WORK_PHASES, type WorkPhase } from './story-phases.ts';
 import { joinReviews, type ReviewResult, readReview, summaryOfReview } from './story-review.ts';
-import { type Attempt, isBreakerOpen, isoOf, maxOf, type StoryState } from './story-state.ts';
+import { type Attempt, isBreakerOpen, isoOf, limitsInForce, maxOf, type StoryState } from './story-state.ts';
 import { feedbackOf, historyOf, workInput } from './story-text.ts';
 
 /** What a rule makes of a story. */
@@ -71,11 +71,11 @@ const requestOf = (state: StoryState, phase: StoryPhase, id: string): WorkReques
   feedback: phase === 'review' || phase === 'create-pr' ? [] : feedbackOf(state),
   history: historyOf(state, phase) as unknown as Json[],
   context: null,
-  budget: budgetLeft(state.settings.limits, state.spent),
+  budget: budgetLeft(limitsInForce(state.settings), state.spent),
 });
 
 const budgetMet = ({ settings, spent }: StoryState): MetLimit | undefined =>
-  metLimit(settings.limits, {
+  metLimit(limitsInForce(settings), {
     calls: { used: spent.calls },
     costUsd: { used: spent.costUsd },
     tokens: { used: spent.tokens },

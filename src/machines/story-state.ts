@@ -2,7 +2,8 @@ import type { Json, JsonObject } from '../events/json.ts';
 import type { Verdict } from '../events/turn.ts';
 import { NOTHING_SPENT, type Spent } from '../events/usage.ts';
 import type { AgentSettings } from './agent-work.ts';
-import type { Limits } from './limits.ts';
+import { type Limits, nestedLimits } from './limits.ts';
+import type { StepInputs } from './nested.ts';
 import type { Halt, RunState } from './run-state.ts';
 import { isAtLimit, type StoryActionName, type StoryCard } from './story-actions.ts';
 import type { FaultTable, StoryPhase, WorkPhase } from './story-phases.ts';
@@ -12,7 +13,7 @@ import type { ReviewDecision, ReviewIssue, ReviewResult, ReviewSeverity, StoryTe
 export type LimitPolicy = 'manual' | 'error' | 'skip';
 
 /** What holds for every story of a run, fixed when the run starts. */
-export interface StorySettings {
+export interface StorySettings extends StepInputs {
   /** `reworks` is the limit of a story that sets none. */
   readonly limits: Limits;
   readonly unbounded: string | null;
@@ -23,6 +24,8 @@ export interface StorySettings {
   readonly onFailure: 'ask' | 'stop';
   readonly questionLevels: RunState['questionLevels'];
   readonly onExpiry: RunState['onExpiry'];
+  /** What the board is given as a step of a plan. */
+  readonly task?: Json;
 }
 
 /** What the author of a story wrote: text and fields that are not ours. */
@@ -245,6 +248,10 @@ export const statusOf = (state: StoryState): StoryStatus => {
   return state.reviews.length > 0 ? 'research' : 'ready';
 };
 
+/** Its own limits, within what its board has left of its cap if that is a step of a plan. */
+export const limitsInForce = ({ limits, cap }: Pick<StorySettings, 'limits' | 'cap'>): Limits =>
+  cap ? nestedLimits(limits, cap) : limits;
+
 /** What the board is told. */
 export const cardOf = (state: StoryState, stage: StoryCard['stage']): StoryCard => ({
   key: state.key,
@@ -261,6 +268,8 @@ export const cardOf = (state: StoryState, stage: StoryCard['stage']): StoryCard 
   isFatal: state.verdict === 'failed' && state.halt?.met != null && state.settings.policy === 'error',
   reason: state.lastError,
   spent: state.spent,
+  // Whoever waits for the step that its board is wants to see what was made.
+  ...(stage === 'ended' && state.settings.task !== undefined && { work: state.work }),
 });
 
 export const isBreakerOpen = (state: StoryState): boolean =>

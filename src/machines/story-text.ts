@@ -21,6 +21,8 @@ export interface StoryWork {
   readonly maxIterations: number | null;
   /** What the phases have made so far. Of those that are to run again, what was rejected. */
   readonly work: Readonly<Partial<Record<StoryPhase, Json>>>;
+  /** What the step is given, if the board is a step of a plan. */
+  readonly task?: Json;
   /** Why it was sent back; null at first. */
   readonly refinement: {
     readonly iteration: number;
@@ -35,7 +37,7 @@ export const workInput = (
   state: StoryState,
   phase: StoryPhase,
 ): Omit<StoryWork, 'story'> & { story: Json } => {
-  const { id, author, file, refinements: iteration, work, last, target } = state;
+  const { id, author, file, refinements: iteration, work, last, target, settings } = state;
   const isRefined = iteration > 0 && last !== null && !last.passed;
   return {
     story: { id, title: author.title, body: author.body, fields: author.fields, file },
@@ -43,6 +45,7 @@ export const workInput = (
     iteration,
     maxIterations: maxOf(state),
     work,
+    ...(settings.task !== undefined && { task: settings.task }),
     refinement: isRefined
       ? {
           iteration,

@@ -86,6 +86,8 @@ export const tightLoop = <const Name extends string = 'tight-loop'>(
         counts: ({ kind, type }) => kind === 'fact' && type === 'loop.pass',
       },
     },
+    // Files go by the run, and belong to its root.
+    asStep: { ...fixed, folder: null },
     prepare: (given, at) => {
       const { task, progress } = startOf(given);
       return { task, folder: at?.folder ?? null, ...fixed, ...(progress && earlierOf(progress, fixed)) };

@@ -8,7 +8,8 @@ import type { AgentReply } from './agent-work.ts';
 import { CONTEXT } from './context-machine.ts';
 import { type IssueRecord, isKnown, rejectIssue } from './issues.ts';
 import type { MetLimit } from './limits.ts';
-import { finalsThat, onEnd, stopping } from './loop-ends.ts';
+import { finalsThat, onEnd, stopping, tellsParent } from './loop-ends.ts';
+import { isFromParent, tellEnd, tellWaits } from './nested.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -43,6 +44,7 @@ export type TightEvent =
   | AgentReply
   | { type: 'run.pause'; reason: string }
   | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' }
   | { type: 'issue.reject'; fingerprint: string; note: string | null };
 
 const freshState = (input: TightInput): TightState => ({
@@ -148,8 +150,18 @@ const setupTight = setup({
     tell: enqueueActions(({ enqueue }, status: string) => {
       enqueue.emit({ type: 'loop.status', status });
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      const { reason, spent, promise, iterations } = outputOf(context, verdict);
+      const { implementation = '' } = context.passes.at(-1) ?? {};
+      const outputs = { implementation, promise, iterations };
+      tellEnd(enqueue, context, { verdict, outputs, spent, reason, isComparable: false });
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context, event }) => isAwaited(context, event),
     isUnderWay: ({ context }) => context.halt === null,
     isHalted: ({ context }) => context.halt !== null,
@@ -218,6 +230,7 @@ export const tightMachine = setupTight.createMachine({
     'run.pause': { guard: 'hasText', actions: 'pause' },
     'run.resume': { guard: 'hasReason', actions: 'resume' },
     'issue.reject': { guard: 'isKnownIssue', actions: 'rejectIssue' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     // Earlier passes may have been enough, or too many.
@@ -251,7 +264,8 @@ export const tightMachine = setupTight.createMachine({
     stopped: { always: halting },
     asking: {
       tags: WAITING_TAG,
-      entry: { type: 'tell', params: 'escalated' },
+      entry: [{ type: 'tell', params: 'escalated' }, tellsParent.entry],
+      exit: tellsParent.exit,
       invoke: {
         id: 'question',
         src: 'question',
@@ -269,7 +283,7 @@ export const tightMachine = setupTight.createMachine({
       },
     },
     stopping,
-    ...finalsThat('tell'),
+    ...finalsThat('tell', 'tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

@@ -3,6 +3,7 @@ import type { Spent } from '../events/usage.ts';
 import type { AgentSettings } from './agent-work.ts';
 import type { Issue, IssueRecord, IssueRegistry } from './issues.ts';
 import type { Limits } from './limits.ts';
+import type { StepInputs } from './nested.ts';
 import type { Halt, RunState } from './run-state.ts';
 import type { EarlierPass } from './tight-earlier.ts';
 
@@ -11,7 +12,7 @@ export type TightRole = 'developer' | 'reviewer' | 'tester';
 export type Check = 'review' | 'test';
 
 /** What a tight loop is started with, as the log keeps it. */
-export interface TightInput {
+export interface TightInput extends StepInputs {
   readonly task: Json;
   readonly limits: Limits;
   /** Why a count that would end it is missing. */

@@ -10,7 +10,8 @@ import { isAncestor } from './coordinator-checks.ts';
 import { COORDINATOR } from './coordinator-machine.ts';
 import type { CoordinatorInput } from './coordinator-state.ts';
 import type { MetLimit } from './limits.ts';
-import { decisions, finals, stopping } from './loop-ends.ts';
+import { decisions, finalsThat, stopping, tellsParent } from './loop-ends.ts';
+import { isFromParent, tellEnd, tellWaits } from './nested.ts';
 import { type QuestionOutput, questionMachine } from './question-machine.ts';
 import { isContinuing, questionFor, verdictOf } from './run-decisions.ts';
 import { haltOf } from './run-halts.ts';
@@ -53,7 +54,8 @@ export type TreeEvent =
   | { type: 'tree.bound'; node: string; execution: string; items: readonly BoundFeedback[] }
   | ({ type: 'tree.moved' } & Moved)
   | { type: 'run.pause'; reason: string }
-  | { type: 'run.resume'; reason: string };
+  | { type: 'run.resume'; reason: string }
+  | { type: 'run.cancel' };
 
 /** What the machine keeps until it has started the coordinator. */
 interface TreeContext extends TreeState {
@@ -170,8 +172,15 @@ const setupTree = setup({
     decide: enqueueActions(({ context, enqueue }, said: QuestionOutput) => {
       apply(enqueue, decided(context, said, delivery().atMs));
     }),
+    tellParent: enqueueActions(({ context, enqueue }, verdict: Verdict) => {
+      tellEnd(enqueue, context, outputOf(context, verdict));
+    }),
+    tellWaits: enqueueActions(({ context, enqueue }, waits: boolean) => {
+      tellWaits(enqueue, context, waits);
+    }),
   },
   guards: {
+    isFromParent: ({ context }) => isFromParent(context),
     isAwaited: ({ context, event }) => awaited(context, event) !== undefined,
     isFromCoordinator: ({ event }) =>
       event.type.startsWith('tree.') && delivery().from === `${delivery().self}/${COORDINATOR_ID}`,
@@ -266,6 +275,7 @@ export const treeMachine = setupTree.createMachine({
     'tree.bound': { guard: 'isFromCoordinator', target: '.working', actions: 'bound' },
     'tree.moved': { guard: 'isFromCoordinator', target: '.working', actions: 'moved' },
     'run.pause': { guard: 'hasText', target: '.paused', actions: 'pause' },
+    'run.cancel': { guard: 'isFromParent', target: '.cancelled' },
   },
   states: {
     working: {
@@ -282,7 +292,7 @@ export const treeMachine = setupTree.createMachine({
         { guard: 'isStuck', target: 'stuck' },
       ],
     },
-    waiting: { tags: WAITING_TAG, after: untilDeadline },
+    waiting: { tags: WAITING_TAG, ...tellsParent, after: untilDeadline },
     stuck: { entry: 'noteStuck', always: 'working' },
     paused: {
       after: untilDeadline,
@@ -298,6 +308,7 @@ export const treeMachine = setupTree.createMachine({
     },
     asking: {
       tags: WAITING_TAG,
+      ...tellsParent,
       always: [
         { guard: 'isCancelled', target: 'cancelled' },
         // Who answered another question has said that it ends.
@@ -317,7 +328,7 @@ export const treeMachine = setupTree.createMachine({
       },
     },
     stopping,
-    ...finals,
+    ...finalsThat('tellParent'),
   },
   // The output of the final state that was reached.
   output: ({ context, event }) => outputOf(context, event.output as Verdict),

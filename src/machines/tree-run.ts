@@ -111,6 +111,7 @@ export const treeRun = <
           kind === 'fact' && type === 'tree.planned' && data['replan'] !== null,
       },
     },
+    asStep: { ...fixed, ...startOf({ task: null }, nodes) },
     prepare: (given) => ({ ...fixed, ...startOf(given, nodes) }),
   }) as unknown as TreeRun<Name, Exclude<RolesOf<Nodes[number]> | Extra, Person>>;
 };

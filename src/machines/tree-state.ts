@@ -5,13 +5,14 @@ import type { AgentSettings } from './agent-work.ts';
 import { ancestorsOf, type KnownTree, type Link } from './coordinator-checks.ts';
 import type { CoordinatorInput, FeedbackAttempt } from './coordinator-state.ts';
 import type { Limits } from './limits.ts';
+import type { StepInputs } from './nested.ts';
 import { hashOf } from './plan.ts';
 import { type RunMessage } from './run-messages.ts';
 import type { Halt } from './run-state.ts';
 import { shapeOf, type TreeNode } from './tree-plan.ts';
 
 /** What a tree run is started with, as the log keeps it. */
-export interface TreeRunInput {
+export interface TreeRunInput extends StepInputs {
   readonly task: Json;
   readonly nodes: readonly TreeNode[];
   readonly limits: Limits;

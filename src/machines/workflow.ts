@@ -46,6 +46,11 @@ export interface WorkflowOptions<Machine extends AnyStateMachine = AnyStateMachi
   readonly version?: number;
   /** Makes the machine's input from what a run is started with. The log keeps what it gives; it runs before the turn. */
   readonly prepare?: (given: unknown, at?: StartPlace) => InputFrom<Machine>;
+  /**
+   * What it is started with as a step of a plan, besides what the plan adds (see `StepInputs` in nested.ts). Without it, it cannot be a
+   * step; a machine that has it tells its parent how it ended.
+   */
+  readonly asStep?: object;
   /** After how many turns a run of it ends exhausted; the runtime's `limits.turnsPerRun` unless set. */
   readonly turnsMax?: number;
   /** How a run that reached its final state ended; its output's `verdict`, else verified. */

@@ -1,14 +1,16 @@
 import type { Json } from '../events/json.ts';
+import { capLeft } from '../machines/board-budget.ts';
 import type { BoardState } from '../machines/board-state.ts';
 import { phaseAtFault } from '../machines/story-phases.ts';
-import { maxOf, type StoryState } from '../machines/story-state.ts';
+import { limitsInForce, maxOf, type StoryState } from '../machines/story-state.ts';
 import { counted, near, type Reduce } from './reduce.ts';
 
 /** What the guards of a story can see of it. */
 export const reduceStory: Reduce = (given) => {
   const state = given as StoryState; // Kept under the name of its machine only.
   const { settings, spent, halt, sync } = state;
-  const { limits, faults } = settings;
+  const { faults } = settings;
+  const limits = limitsInForce(settings);
   return {
     open: state.isOpen,
     complete: { ...state.complete },
@@ -36,6 +38,7 @@ export const reduceStory: Reduce = (given) => {
 /** What the guards of a board can see of it. */
 export const reduceBoard: Reduce = (given) => {
   const state = given as BoardState;
+  const left = capLeft(state);
   return {
     cards: state.order.map((key): Json => {
       const card = state.cards[key];
@@ -58,5 +61,6 @@ export const reduceBoard: Reduce = (given) => {
     mode: state.mode,
     isStopping: state.isStopping,
     paused: state.pauseReasons,
+    left: left ? [near(left.calls), left.costUsd, left.tokens] : null,
   };
 };

@@ -1,7 +1,9 @@
 import { canonicalJson } from '../events/encode.ts';
 import type { Json } from '../events/json.ts';
+import { hashOf } from '../machines/plan.ts';
+import type { RepeatState } from '../machines/repeat-loop.ts';
 import { passesMax, type TightState } from '../machines/tight-state.ts';
-import { counted, FRESH, near, type Reduce } from './reduce.ts';
+import { counted, FRESH, isFresh, near, type Reduce } from './reduce.ts';
 
 /** What the guards of a tight loop can see of it. */
 export const reduceTight: Reduce = (given) => {
@@ -40,5 +42,20 @@ export const reduceTight: Reduce = (given) => {
     counts: [counted(limits.unchanged, state.unchanged), counted(limits.oscillations, state.oscillations)],
     paused: state.pauseReasons,
     halt: halt && [halt.verdict, halt.met?.limit ?? null, state.resume],
+  };
+};
+
+/** What the guards of a loop inside one task can see of it, and its parent if it is a step of a plan. */
+export const reduceRepeat: Reduce = (given) => {
+  const { limits, repeat, last, isDone, spent, halt, pauseReasons = [] } = given as RepeatState;
+  return {
+    repeat: counted(limits.repeats, repeat),
+    max: limits.repeats,
+    last: isFresh(last) ? FRESH : hashOf(last),
+    isDone,
+    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
+    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    paused: pauseReasons,
+    halt: halt && [halt.verdict, halt.met?.limit ?? null],
   };
 };

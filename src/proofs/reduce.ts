@@ -159,10 +159,12 @@ export const isNewIssue = ({
 
 export const isFresh = (output: Json | undefined): boolean => {
   if (!isJsonObject(output ?? null)) return false;
-  const { [FRESH]: nth, issues } = output as JsonObject;
+  const { [FRESH]: nth, issues, verdict, run } = output as JsonObject;
   // A gate gives the issues with which it passed; a run in a run gives what its steps made.
   return (
     nth !== undefined ||
+    // A loop in a run that cannot say what it made has the number of its run.
+    (typeof verdict === 'string' && typeof run === 'number') ||
     readIssues(issues).some(({ category }) => category === FRESH) ||
     Object.values(output as JsonObject).some(isFresh)
   );

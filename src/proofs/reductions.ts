@@ -1,6 +1,7 @@
 import type { Registry } from '../actors/registry.ts';
 import { boardMachine } from '../machines/board-machine.ts';
 import { phaseMachine } from '../machines/phase-machine.ts';
+import { repeatMachine } from '../machines/repeat-loop.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import { storyMachine } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
@@ -8,7 +9,7 @@ import { treeMachine } from '../machines/tree-machine.ts';
 import { REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
 import { reducePhases } from './reduce-phase.ts';
 import { reduceBoard, reduceStory } from './reduce-stories.ts';
-import { reduceTight } from './reduce-tight.ts';
+import { reduceRepeat, reduceTight } from './reduce-tight.ts';
 import { reduceTree, treeReductions } from './reduce-tree.ts';
 
 /** Which shortcuts an exploration takes. Each is checked while it is taken, and left out if it does not hold. */
@@ -35,6 +36,7 @@ export class NotSo {
 const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [runMachine, reduceRun],
   [tightMachine, reduceTight],
+  [repeatMachine, reduceRepeat],
   [boardMachine, reduceBoard],
   [storyMachine, reduceStory],
   [treeMachine, reduceTree],

@@ -16,9 +16,12 @@ export interface Settled {
 
 const SEPARATOR = ' > ';
 
+/** That of the tree which is the run. Of trees that are steps of a plan there may be several, and each begins with all rounds. */
 const coordinatorIn = ({ actors }: ExploredSystem): ActorRecord | undefined => {
-  for (const record of actors.values())
-    if (record.machine === COORDINATOR && record.status === 'active') return record;
+  for (const record of actors.values()) {
+    const isOfRun = record.parent === record.run;
+    if (record.machine === COORDINATOR && isOfRun && record.status === 'active') return record;
+  }
   return undefined;
 };
 

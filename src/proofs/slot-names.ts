@@ -21,7 +21,8 @@ export const slotNameOf = (system: ExploredSystem, address: Address): string => 
   if (!coordinator) return address;
   // A child that is started anew has a number in its address.
   const plain = slot.replaceAll(/~\d+/g, '');
-  return `${namesOf(coordinator).get(plain) ?? slot}${below.replaceAll(/~\d+/g, '')}`;
+  const [tree, rest] = [above, below].map((part) => part.replaceAll(/~\d+/g, ''));
+  return `${tree} ${namesOf(coordinator).get(plain) ?? slot}${rest}`;
 };
 
 const NOTHING_OPEN = { open: {}, queues: {} };

@@ -58,6 +58,7 @@ const WRITTEN: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   'README.md Stories': [/^verified,0\n$/],
   'README.md Phases': [/^verified /, 'planning'],
   'README.md Feedback in a tree': ['FIX_REQUEST'],
+  'README.md Loops in a plan': [/^15\n$/],
   'README.md Machines of your own': ["verdict: 'verified'", "text: 'Hello!!'"],
   'README.md Plans, gates and limits': [
     /^at most \d+ calls of agents.* in \d+ turns, then it ends or asks a person.*\n/,

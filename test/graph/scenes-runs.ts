@@ -157,4 +157,28 @@ const NESTED: readonly Scene[] = (['ask', 'stop'] as const).map((onLimit) =>
   }),
 );
 
-export const RUN_SCENES: readonly Scene[] = [...RUNS, ...NESTED];
+const TIMED: readonly Scene[] = (['ask', 'stop'] as const).map((onLimit) =>
+  run({
+    about: `a run in a run beside an agent, whose time is up; then: ${onLimit}`,
+    root: planRun('run', {
+      steps: [
+        { id: 'part', run: INNER },
+        { id: 'beside', agent: 'ender' },
+      ],
+      roles: { ender: ONE_TRY },
+      limits: { timeMs: 10_000 },
+      onLimit,
+    }),
+    others: [INNER as unknown as Workflow],
+    agents: ['writer', 'ender'],
+    deeds: () => [MAKES[0] as Deed],
+    messages: (actors) => [
+      { to: RUN, message: { type: 'run.cancel' } },
+      ...(actors.some(({ address }) => address === `${RUN}/run:part`)
+        ? [{ to: `${RUN}/run:part`, message: { type: 'run.cancel' } }]
+        : []),
+    ],
+  }),
+);
+
+export const RUN_SCENES: readonly Scene[] = [...RUNS, ...NESTED, ...TIMED];

@@ -1,5 +1,6 @@
 import type { Scene } from './scene.ts';
 import { FEEDBACK_SCENES } from './scenes-feedback.ts';
+import { NEST_SCENES } from './scenes-nests.ts';
 import { PHASE_SCENES } from './scenes-phases.ts';
 import { RUN_SCENES } from './scenes-runs.ts';
 import { SMALL_SCENES } from './scenes-small.ts';
@@ -17,4 +18,5 @@ export const SCENES: readonly Scene[] = [
   ...FEEDBACK_SCENES,
   ...TREE_SCENES,
   ...STORY_SCENES,
+  ...NEST_SCENES,
 ];

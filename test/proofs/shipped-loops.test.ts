@@ -34,6 +34,8 @@ const BOUNDS: Readonly<Record<string, readonly [requests: number, calls: number,
   'tree ((()()))': [36, 108, 288],
   'tree (((())))': [36, 108, 288],
   'a plan in a plan': [60, 180, 480],
+  'stories and a tight loop in a plan': [106, 294, 784],
+  'every kind of loop in a plan': [147, 417, 1112],
 };
 
 // Nodes multiply each other: trees of 4 take some minutes, and are proved before a release and by `npm run bench`. Larger ones were not explored.

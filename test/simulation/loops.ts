@@ -252,6 +252,69 @@ const treeLoop = (
 
 const plans = (plan: Json): Said => say({ text: 'a plan', plan });
 
+const sketch = repeatLoop('sketch', { agent: 'sketcher', maxRepeats: 2, role: ONCE });
+const build = tightLoop({
+  name: 'build',
+  maxIterations: 1,
+  roles: { developer: QUICK, reviewer: ONCE, tester: ONCE },
+});
+/** Loops one after the other, the last of which is sent back. */
+const nest = planRun('nest', {
+  steps: [
+    { id: 'sketch', run: sketch },
+    { id: 'build', run: build, needs: ['sketch'] },
+    { id: 'check', needs: ['build'], gate: { reviewers: ['judge'], corrects: 'build' } },
+  ],
+  limits: { passes: 2, calls: 12 },
+  roles: { judge: ONCE },
+});
+
+const refine = storyLoop('refine', {
+  refinement: { maxIterations: 1 },
+  limits: { reviewRetries: 1 },
+  roles: Object.fromEntries(['research', 'plan', 'implement', 'create-pr'].map((role) => [role, QUICK])),
+});
+const deliver = phaseRun('deliver', {
+  phases: [{ id: 'design' }, { id: 'inspect', kind: 'review', needs: ['design'], passes: 1 }],
+  limits: { passes: 1 },
+  roles: { design: QUICK, inspect: QUICK },
+});
+const grow = treeRun('grow', {
+  nodes: [{ id: 'n0' }, { id: 'n1', parent: 'n0' }],
+  limits: { pairRounds: 1, feedbacks: 1 },
+  roles: { n0: QUICK, n1: QUICK },
+});
+/** Loops side by side, and one that needs both. */
+const grove = planRun('grove', {
+  steps: [
+    { id: 'deliver', run: deliver, group: 'first' },
+    { id: 'grow', run: grow, group: 'first' },
+    { id: 'refine', run: refine, needs: ['first'], with: { stories: [{ id: 'a' }] } },
+  ],
+  limits: { calls: 20 },
+});
+
+/** What the agents of a nest say, whichever of its loops they work in. */
+const inNest: Pick<SimulatedLoop, 'input' | 'good' | 'others' | 'pauses'> = {
+  input: 'the task',
+  pauses: true,
+  good: (asked) => {
+    const { agent, nth } = asked;
+    if (agent === 'inspect') return say({ assessment: 'pass', issues: [] });
+    if (agent === 'review') return review('approved', '');
+    if (['judge', 'reviewer', 'tester'].includes(agent)) return approval;
+    return say({ text: `${agent} ${nth}`, summary: `${nth}`, done: true });
+  },
+  others: ({ agent, nth, input }) => {
+    if (agent === 'inspect') return [phaseFault('design', 'the same'), phaseFault('design', `new ${nth}`)];
+    if (agent === 'review') return [review('rejected', 'code'), review('failed', '')];
+    if (['judge', 'reviewer', 'tester'].includes(agent))
+      return [rejection('the same'), rejection(`new ${nth}`), say('FAIL')];
+    if (agent === 'n1') return [toNode(nodeOf(input), 'n0', 'FIX_REQUEST'), sameAsEver];
+    return [sameAsEver, say({ done: false }), costly(say({ done: true }))];
+  },
+};
+
 /** Every loop that is shipped, as small as it can be with all its parts. */
 export const LOOPS: readonly SimulatedLoop[] = [
   {
@@ -307,7 +370,7 @@ export const LOOPS: readonly SimulatedLoop[] = [
     reviewers: ['cat', 'dan'],
     pauses: true,
   }),
-  planLoop({ name: 'person', share: 16, workflows: [signed], workflow: 'signed', pauses: true }),
+  planLoop({ name: 'person', share: 12, workflows: [signed], workflow: 'signed', pauses: true }),
   planLoop({
     name: 'nested',
     share: 6,
@@ -419,4 +482,14 @@ export const LOOPS: readonly SimulatedLoop[] = [
         ]
       : [],
   ),
+  {
+    ...inNest,
+    name: 'nest',
+    share: 3,
+    workflows: [sketch, build, nest],
+    workflow: 'nest',
+    callsMax: 12,
+    turnsMax: 26,
+  },
+  { ...inNest, name: 'grove', share: 1, workflows: [deliver, grow, refine, grove], workflow: 'grove' },
 ];

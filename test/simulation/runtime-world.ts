@@ -97,6 +97,12 @@ const ROLES = [
   'n1',
   'n2',
   'n3',
+  'sketcher',
+  'inspect',
+  'research',
+  'plan',
+  'implement',
+  'create-pr',
 ];
 
 /** A world in which a real runtime runs one shipped loop. */
