@@ -200,7 +200,7 @@ const TREES: readonly Scene[] = [
         { id: 'n0', plans: true },
         { id: 'n1', parent: 'n0' },
       ],
-      limits: { replans: 0, pairRounds: 1, feedbacks: 1 },
+      limits: { replans: 0, pairRounds: 2, feedbacks: 1 },
     },
     deeds: (agent) =>
       agent === 'n0'
