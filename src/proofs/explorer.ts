@@ -2,12 +2,11 @@ import type { Registry } from '../actors/registry.ts';
 import { RuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
 import type { Verdict } from '../events/turn.ts';
-import { WAITING_TAG } from '../events/vocabulary.ts';
 import type { ExploredSystem } from './explored-system.ts';
 import { type Edge, type Walked, type WayStep, walk } from './graph.ts';
+import { createKeys, type Keys } from './keys.ts';
 import { type Move, Moves } from './moves.ts';
 import type { AfterDecisions, Exploration, Proof } from './proof.ts';
-import { createKeys, type Keys } from './reduce.ts';
 import { FEEDBACKS_FAR } from './reduce-tree.ts';
 import { type Mode, NotSo, reductionsFor } from './reductions.ts';
 import { roundsMaxIn, settled } from './rounds-aside.ts';
@@ -38,7 +37,9 @@ const breath = (): Promise<number> =>
  */
 export const explore = async (registry: Registry, exploration: Exploration): Promise<Proof> => {
   const isShort = exploration.summaries !== false;
-  let mode: Mode = { summarizes: isShort, isExact: false, counts: false, setsAside: isShort };
+  // What persons may decide is looked at in all that they can find.
+  const forgets = isShort && exploration.persons !== true;
+  let mode: Mode = { summarizes: isShort, isExact: false, counts: false, setsAside: isShort, forgets };
   for (;;) {
     try {
       return await new Explorer(registry, exploration, mode).run();
@@ -184,7 +185,7 @@ class Explorer {
       this.#verdicts.set(state, verdict);
       return;
     }
-    const isAsking = isAskingIn(system);
+    const isAsking = system.isAsking();
     if (isAsking) this.#asking.set(state, [system, ...(this.#asking.get(state) ?? [])]);
     const moves = this.#moves.from(system, isSampled(state, SUMMARIES_FIRST));
     if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
@@ -236,7 +237,9 @@ class Explorer {
     const known = (this.#edges[state] ?? []).filter(({ isDecision }) => !isDecision);
     const found = joined(this.#moves.from(system, false).map((move) => this.#edgeTo(move)));
     // What is open in both may have been opened in another order.
-    if (inOrder(known) !== inOrder(found)) this.#problem = lostIn(system);
+    if (inOrder(known) === inOrder(found)) return;
+    if (this.#mode.forgets) throw new NotSo({ ...this.#mode, forgets: false });
+    this.#problem = lostIn(system);
   }
 
   #walked(): Walked | null {
@@ -332,9 +335,6 @@ class Explorer {
 const ASKING_MAX = 3;
 
 const isOfPerson = ({ isDecision }: Edge): boolean => isDecision;
-
-const isAskingIn = ({ actors }: ExploredSystem): boolean =>
-  [...actors.values()].some(({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG));
 
 const lostIn = (system: ExploredSystem): string =>
   `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;

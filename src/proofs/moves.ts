@@ -1,9 +1,9 @@
 import type { Address } from '../events/event.ts';
 import type { ExploredSystem } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
+import type { Keys } from './keys.ts';
 import { isSettledBy } from './private-races.ts';
 import { type Place, PrivateSteps } from './private-steps.ts';
-import type { Keys } from './reduce.ts';
 import { type Mode, NotSo } from './reductions.ts';
 import { roundsMaxIn, settled, withUsed } from './rounds-aside.ts';
 import type { Possible, Stepper } from './stepper.ts';
