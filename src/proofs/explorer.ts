@@ -17,12 +17,16 @@ import { greaterWeight } from './weight.ts';
 const STATES_MAX = 20_000;
 const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
-const COMPARED_FIRST = 200;
+const COMPARED_FIRST = 100;
 const COMPARED_THEN = 7;
 /** In so many states every answer is tried after every number of tries, and then in one of some. */
-const SUMMARIES_FIRST = 50;
+const SUMMARIES_FIRST = 20;
+/** Of many there are about so many samples each time that their number doubles. */
+const SAMPLES_PER_DOUBLING = 140;
 
-const isSampled = (nth: number, first: number): boolean => nth <= first || nth % COMPARED_THEN === 0;
+/** Samples get rarer: what a reduction loses shows in many states, and the first of each kind are met early. */
+const isSampled = (nth: number, first: number): boolean =>
+  nth <= first || nth % Math.max(COMPARED_THEN, Math.ceil(nth / SAMPLES_PER_DOUBLING)) === 0;
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
@@ -198,7 +202,7 @@ class Explorer {
     return joined(
       moves.map((move) => {
         const { state: to, isNew } = this.#enter(move.system, move.key);
-        if (!isNew && (!move.isRepeat || state % COMPARED_THEN === 0)) this.#compare(move.system, to);
+        if (!isNew && (!move.isRepeat || isSampled(state, 0))) this.#compare(move.system, to);
         return this.#edgeOf(move, to);
       }),
     );
