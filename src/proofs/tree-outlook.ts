@@ -140,7 +140,7 @@ const nodeIn = (scene: Scene, id: string): Json => {
 
 /** Whether what it has made may be its result without another run: a fix that fails leaves it as it was. */
 const mayStand = ({ status, bound, verifies }: NodeRecord): boolean =>
-  status === 'done' || (status === 'working' && bound.length > 0 && verifies.length === 0);
+  status === 'done' || (status !== 'blocked' && bound.length > 0 && verifies.length === 0);
 
 /**
  * Whether it makes no difference yet how far a feedback is. A target that is blocked, or verifies what it is blocked by, has fixed what

@@ -19,7 +19,7 @@ import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
 import { FAR, freshArtifact, freshIssue } from './reduce.ts';
 import { inputsApart, LOOKS, REVIEWS, sumOf, WRITES } from './story-outcomes.ts';
-import { assumedInTree, outcomesInTree } from './tree-outcomes.ts';
+import { ASSUMED_IN_TREE, outcomesInTree } from './tree-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -115,7 +115,7 @@ export const worstCase = async (
 const assumedOf = (registry: Registry, given: Pick<Exploration, 'workflow' | 'input'>): string => {
   if (registry.newest(given.workflow)?.workflow.machine === runMachine) return WITHOUT_FEEDBACK;
   const tree = treeOf(registry, given);
-  if (tree) return assumedInTree(tree);
+  if (tree) return ASSUMED_IN_TREE;
   const phases = phasesOf(registry, given);
   return phases && isCoarse(phases) ? ASSUMED : '';
 };
