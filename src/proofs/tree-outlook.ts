@@ -109,9 +109,10 @@ const atWork = ({ state, ids, entries }: Scene): Json => {
     sorted(entries.filter(({ id }) => feedbacks.includes(id)).map(({ from, to, kind }) => [from, to, kind]));
   return ids.flatMap((id): Json[] => {
     const { status, bound, verifies, refusals } = recordOf(state, id);
-    return status === 'working'
-      ? [[id, endsOf(bound.map((each) => each.id)), endsOf(verifies), refusals]]
-      : [];
+    if (status !== 'working') return [];
+    // One that verifies is not held to what it was given to fix.
+    const given = verifies.length > 0 ? [] : bound.map((each) => each.id);
+    return [[id, endsOf(given), endsOf(verifies), refusals]];
   });
 };
 
