@@ -180,7 +180,8 @@ export class Moves {
     }
     const after = this.#mode.setsAside ? settled(stepped.system, used) : { system: stepped.system, used: [] };
     if (!after) throw this.#notAside();
-    const again = this.#mode.setsAside ? askedAgain(given, after.system) : undefined;
+    const isAside = this.#mode.setsAside && this.#mode.forgets;
+    const again = isAside ? askedAgain(given, after.system) : undefined;
     const result = again?.after ?? after.system;
     const key = this.#keys.keyOf(result);
     return {

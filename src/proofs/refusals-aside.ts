@@ -1,7 +1,9 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
+import type { CoordinatorState } from '../machines/coordinator-state.ts';
 import { nodeOf, recordOf, type TreeState, withRecord } from '../machines/tree-state.ts';
 import type { ExploredSystem } from './explored-system.ts';
+import { isPlain } from './tree-outlook.ts';
 
 /**
  * How often in a row the answer of a node was refused is kept beside the states: its agent is asked again, and all that anybody sees of it is
@@ -18,24 +20,30 @@ export interface AskedAgain {
   readonly last: ExploredSystem;
 }
 
-const treeIn = ({ actors }: ExploredSystem): ActorRecord | undefined => {
-  for (const { machine, status, parent } of actors.values())
-    if (machine === COORDINATOR && status === 'active') return actors.get(parent ?? '');
+interface Tree {
+  readonly record: ActorRecord;
+  readonly state: TreeState;
+}
+
+/** The tree of a system, if it is one in which every request is answered: what is called off would have to be counted, too. */
+const treeIn = ({ actors }: ExploredSystem): Tree | undefined => {
+  for (const { machine, status, parent, snapshot } of actors.values()) {
+    const record = machine === COORDINATOR && status === 'active' ? actors.get(parent ?? '') : undefined;
+    // A coordinator is started by a tree only, and both keep what their machines say.
+    const state = record?.snapshot?.context as TreeState | undefined;
+    const coordinator = snapshot?.context as CoordinatorState | undefined;
+    if (record && state && coordinator) return isPlain(state, coordinator) ? { record, state } : undefined;
+  }
   return undefined;
 };
-
-/** A coordinator is started by a tree only. */
-const stateOf = ({ snapshot }: ActorRecord): TreeState | undefined =>
-  snapshot?.context as TreeState | undefined;
 
 /** What came of an answer, if it was refused and its agent is to be asked again. */
 export const askedAgain = (given: ExploredSystem, after: ExploredSystem): AskedAgain | undefined => {
   const tree = treeIn(given);
-  const next = treeIn(after);
-  const state = tree && stateOf(tree);
-  const nextState = next && stateOf(next);
-  if (!state || !nextState || tree === next) return undefined;
-  for (const [id, { refusals }] of Object.entries(nextState.records)) {
+  const next = tree && treeIn(after);
+  if (!next || tree.record === next.record) return undefined;
+  const { state } = tree;
+  for (const [id, { refusals }] of Object.entries(next.state.records)) {
     if (refusals === 0 || recordOf(state, id).refusals > 0) continue;
     const times = (state.roles[nodeOf(state, id)?.agent ?? '']?.attempts ?? 1) - 1;
     return {
@@ -49,13 +57,11 @@ export const askedAgain = (given: ExploredSystem, after: ExploredSystem): AskedA
 
 const withRefusals = (
   system: ExploredSystem,
-  tree: ActorRecord,
+  { record, state }: Tree,
   { id, refusals }: { readonly id: string; readonly refusals: number },
 ): ExploredSystem => {
-  const { snapshot } = tree;
-  const state = stateOf(tree);
-  if (!state) return system;
+  const { snapshot } = record;
   // A snapshot is a plain object, of which only the context is another.
   const other = { ...snapshot, context: withRecord(state, id, { refusals }) } as ActorRecord['snapshot'];
-  return system.withRecord({ ...tree, snapshot: other });
+  return system.withRecord({ ...record, snapshot: other });
 };

@@ -3,6 +3,7 @@ import { ancestorsOf } from '../machines/coordinator-checks.ts';
 import { queueItems, queueSize } from '../machines/coordinator-queue.ts';
 import { READ_AT_ONCE_MAX } from '../machines/coordinator-rules.ts';
 import type { CoordinatorState, Entry } from '../machines/coordinator-state.ts';
+import type { TreeNode } from '../machines/tree-plan.ts';
 import { type NodeRecord, recordOf, type TreeState, viewOf } from '../machines/tree-state.ts';
 import {
   type Above,
@@ -35,15 +36,18 @@ export const outlookOf = (state: TreeState, coordinator: CoordinatorState, far: 
   };
 };
 
-const isPlain = (
-  { nodes, pauseReasons, deadlineMs, questionLevels }: TreeState,
-  { queues }: CoordinatorState,
-): boolean =>
-  pauseReasons.length === 0 &&
-  deadlineMs === null &&
-  questionLevels.every(({ expiresMs }) => expiresMs === null) &&
-  nodes.every(({ plans, needs, loop, condition }) => !plans && !loop && !condition && needs.length === 0) &&
+/** Whether nothing ends but what is heard to the end: no planner, no condition and no time limit calls anything off. */
+export const isPlain = (state: TreeState, { queues }: CoordinatorState): boolean =>
+  state.pauseReasons.length === 0 &&
+  state.deadlineMs === null &&
+  state.limits.timeMs === null &&
+  state.questionLevels.every(({ expiresMs }) => expiresMs === null) &&
+  Object.values(state.roles).every(({ person }) => person == null) &&
+  state.nodes.every(isPlainNode) &&
   Object.values(queues).every((queue) => queueSize(queue) <= READ_AT_ONCE_MAX);
+
+const isPlainNode = ({ plans, needs, loop, condition }: TreeNode): boolean =>
+  !plans && !loop && !condition && needs.length === 0;
 
 interface Scene {
   readonly state: TreeState;

@@ -6,6 +6,7 @@ import {
   type AgentOutcome,
   agentCall,
   createRuntime,
+  type GivenLimits,
   planRun,
   startActor,
   storyLoop,
@@ -60,11 +61,15 @@ const pair = (attempts: number) =>
   }) as Workflow;
 
 /** A tree whose nodes have agents that are tried once, but for those that are named. */
-const tree = (parents: readonly number[], attempts: Readonly<Record<string, number>>): Explored => {
+const tree = (
+  parents: readonly number[],
+  attempts: Readonly<Record<string, number>>,
+  limits: GivenLimits = {},
+): Explored => {
   const nodes = nodesOf(parents);
   const roles = Object.fromEntries(nodes.map(({ id }) => [id, { attempts: attempts[id] ?? 1 }]));
   return {
-    workflows: [treeRun('t', { nodes, limits: { pairRounds: 1 }, roles }) as Workflow],
+    workflows: [treeRun('t', { nodes, limits: { pairRounds: 1, ...limits }, roles }) as Workflow],
     input: { task: null },
   };
 };
@@ -80,6 +85,7 @@ describe('what actors do by themselves, as one step', () => {
     ],
     ['a tree', tree([0, 0], { n1: 2 }), 2],
     ['a chain', tree([0, 1], {}), 2],
+    ['a tree whose time is limited', tree([0], { n1: 2 }, { timeMs: 60_000 }), 2],
   ])('K5: %s has the same bounds as step by step, in fewer states', async (_, explored, factor) => {
     const { short, long } = await expectSame(explored);
     expect(short.result).toBe('proved');
