@@ -58,7 +58,10 @@ interface Scene {
   readonly above: Above;
   /** Those that do not run again without a person, whatever happens. */
   readonly stuck: ReadonlySet<string>;
-  /** Targets of feedback that stays open, since its source is stuck: what has a result below them waits for ever. */
+  /**
+   * Targets of feedback that stays open, since its source is stuck: what has a result below them waits for ever. What is queued for a node
+   * that is being fixed is given to it before that is over.
+   */
   readonly heldForGood: ReadonlySet<string>;
 }
 
@@ -70,8 +73,9 @@ const sceneOf = (state: TreeState, { open, queues }: CoordinatorState): Scene =>
   const aboveOf = (id: string) => aboveById.get(id) ?? [];
   const above = { tree, hops: state.limits.hops };
   const stuck = stuckIn({ state, ids, entries, aboveOf });
+  const targets = new Set(Object.values(state.open).map(({ target }) => target));
   const heldForGood = new Set(
-    entries.filter(({ id, from }) => stuck.has(from) && state.open[id]).map(({ to }) => to),
+    entries.filter(({ from, to }) => stuck.has(from) && targets.has(to)).map(({ to }) => to),
   );
   return { state, ids, entries, aboveOf, above, stuck, heldForGood };
 };
