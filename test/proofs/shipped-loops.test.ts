@@ -34,6 +34,7 @@ const BOUNDS: Readonly<Record<string, readonly [requests: number, calls: number,
   'tree ((()()))': [108, 324, 864],
   'tree (((())))': [108, 324, 864],
   'tree (()()()())': [135, 405, 1_080],
+  'tree ((())()())': [141, 423, 1_128],
   'a plan in a plan': [60, 180, 480],
 };
 
