@@ -3,6 +3,7 @@ import type { TurnResult } from '../actors/turn.ts';
 import type { System } from '../actors/workspace.ts';
 import type { Address } from '../events/event.ts';
 import type { OpenCall, OpenTimer, RunRecord, Verdict } from '../events/turn.ts';
+import { WAITING_TAG } from '../events/vocabulary.ts';
 
 export type Taken = Extract<TurnResult, { kind: 'turn' }>;
 
@@ -57,6 +58,19 @@ export class ExploredSystem implements System {
   verdict(): Verdict | null {
     for (const { verdict } of this.runs.values()) return verdict;
     return null;
+  }
+
+  /** Whether a person is asked something. */
+  isAsking(): boolean {
+    for (const { status, snapshot } of this.actors.values())
+      if (status === 'active' && snapshot?.tags.has(WAITING_TAG)) return true;
+    return false;
+  }
+
+  /** Whether nothing can happen without a person. */
+  isAtRest(): boolean {
+    for (const { calls, timers } of this.open.values()) if (calls.length + timers.length > 0) return false;
+    return true;
   }
 
   after({ actors, runs, turn }: Taken): ExploredSystem {

@@ -2,12 +2,11 @@ import type { Registry } from '../actors/registry.ts';
 import { RuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
 import type { Verdict } from '../events/turn.ts';
-import { WAITING_TAG } from '../events/vocabulary.ts';
 import type { ExploredSystem } from './explored-system.ts';
 import { type Edge, type Walked, type WayStep, walk } from './graph.ts';
+import { createKeys, type Keys } from './keys.ts';
 import { type Move, Moves } from './moves.ts';
 import type { AfterDecisions, Exploration, Proof } from './proof.ts';
-import { createKeys, type Keys } from './reduce.ts';
 import { FEEDBACKS_FAR } from './reduce-tree.ts';
 import { type Mode, NotSo, reductionsFor } from './reductions.ts';
 import { roundsMaxIn, settled } from './rounds-aside.ts';
@@ -18,12 +17,16 @@ import { greaterWeight } from './weight.ts';
 const STATES_MAX = 20_000;
 const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
-const COMPARED_FIRST = 200;
+const COMPARED_FIRST = 100;
 const COMPARED_THEN = 7;
 /** In so many states every answer is tried after every number of tries, and then in one of some. */
-const SUMMARIES_FIRST = 50;
+const SUMMARIES_FIRST = 20;
+/** Of many there are about so many samples each time that their number doubles. */
+const SAMPLES_PER_DOUBLING = 140;
 
-const isSampled = (nth: number, first: number): boolean => nth <= first || nth % COMPARED_THEN === 0;
+/** Samples get rarer: what a reduction loses shows in many states, and the first of each kind are met early. */
+const isSampled = (nth: number, first: number): boolean =>
+  nth <= first || nth % Math.max(COMPARED_THEN, Math.ceil(nth / SAMPLES_PER_DOUBLING)) === 0;
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
@@ -38,7 +41,9 @@ const breath = (): Promise<number> =>
  */
 export const explore = async (registry: Registry, exploration: Exploration): Promise<Proof> => {
   const isShort = exploration.summaries !== false;
-  let mode: Mode = { summarizes: isShort, isExact: false, counts: false, setsAside: isShort };
+  // What persons may decide is looked at in all that they can find.
+  const forgets = isShort && exploration.persons !== true;
+  let mode: Mode = { summarizes: isShort, isExact: false, counts: false, setsAside: isShort, forgets };
   for (;;) {
     try {
       return await new Explorer(registry, exploration, mode).run();
@@ -184,7 +189,7 @@ class Explorer {
       this.#verdicts.set(state, verdict);
       return;
     }
-    const isAsking = isAskingIn(system);
+    const isAsking = system.isAsking();
     if (isAsking) this.#asking.set(state, [system, ...(this.#asking.get(state) ?? [])]);
     const moves = this.#moves.from(system, isSampled(state, SUMMARIES_FIRST));
     if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
@@ -197,7 +202,7 @@ class Explorer {
     return joined(
       moves.map((move) => {
         const { state: to, isNew } = this.#enter(move.system, move.key);
-        if (!isNew && (!move.isRepeat || state % COMPARED_THEN === 0)) this.#compare(move.system, to);
+        if (!isNew && (!move.isRepeat || isSampled(state, 0))) this.#compare(move.system, to);
         return this.#edgeOf(move, to);
       }),
     );
@@ -236,7 +241,9 @@ class Explorer {
     const known = (this.#edges[state] ?? []).filter(({ isDecision }) => !isDecision);
     const found = joined(this.#moves.from(system, false).map((move) => this.#edgeTo(move)));
     // What is open in both may have been opened in another order.
-    if (inOrder(known) !== inOrder(found)) this.#problem = lostIn(system);
+    if (inOrder(known) === inOrder(found)) return;
+    if (this.#mode.forgets) throw new NotSo({ ...this.#mode, forgets: false });
+    this.#problem = lostIn(system);
   }
 
   #walked(): Walked | null {
@@ -332,9 +339,6 @@ class Explorer {
 const ASKING_MAX = 3;
 
 const isOfPerson = ({ isDecision }: Edge): boolean => isDecision;
-
-const isAskingIn = ({ actors }: ExploredSystem): boolean =>
-  [...actors.values()].some(({ status, snapshot }) => status === 'active' && snapshot?.tags.has(WAITING_TAG));
 
 const lostIn = (system: ExploredSystem): string =>
   `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;

@@ -1,13 +1,14 @@
 import type { Address } from '../events/event.ts';
 import type { ExploredSystem } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
+import type { Keys } from './keys.ts';
 import { isSettledBy } from './private-races.ts';
 import { type Place, PrivateSteps } from './private-steps.ts';
-import type { Keys } from './reduce.ts';
 import { type Mode, NotSo } from './reductions.ts';
+import { type AskedAgain, askedAgain } from './refusals-aside.ts';
 import { roundsMaxIn, settled, withUsed } from './rounds-aside.ts';
 import type { Possible, Stepper } from './stepper.ts';
-import { greaterWeight, sumOfWeights, WEIGHS_NOTHING, type Weight } from './weight.ts';
+import { greaterWeight, sumOfWeights, timesWeight, WEIGHS_NOTHING, type Weight } from './weight.ts';
 
 export interface Move {
   readonly system: ExploredSystem;
@@ -26,7 +27,11 @@ export interface Move {
 }
 
 /** One way of a move. */
-type Taken = Omit<Move, 'isRepeat' | 'isDecision'>;
+interface Taken extends Omit<Move, 'isRepeat' | 'isDecision'> {
+  /** Set if what an agent said was refused; and whether that leads back to where it came from. */
+  readonly again: AskedAgain | undefined;
+  readonly isBack: boolean;
+}
 
 /** Everything that can happen in a state. */
 export class Moves {
@@ -52,9 +57,11 @@ export class Moves {
     const moves: Move[] = [];
     for (const address of system.open.keys()) {
       const places = this.#placesOf(system, address);
+      const choices = this.#mode.isExact || isSample ? allOf(places) : longestOf(places);
+      const own = choices.map((choice) => ({ choice, taken: this.#variants(system, choice, isSample) }));
       const byLabel = new Map<string, string>();
-      for (const choice of this.#mode.isExact || isSample ? allOf(places) : longestOf(places))
-        for (const move of this.#variants(system, choice, isSample)) {
+      for (const { choice, taken } of this.#withRefusals(own, isSample))
+        for (const move of taken) {
           const label = `${choice.label} ${move.without.join()}`;
           moves.push({ ...move, isRepeat: byLabel.has(label), isDecision: false });
           // From wherever an actor got to by itself, the same answer must lead to the same: else all are tried everywhere.
@@ -64,6 +71,42 @@ export class Moves {
         }
     }
     return moves;
+  }
+
+  /** The moves of one actor, as if it had been refused as often as it may be before each. */
+  #withRefusals(own: readonly Chosen[], isSample: boolean): readonly Chosen[] {
+    const refused = own.filter(({ taken }) => taken.some(({ again }) => again));
+    const [first] = refused[0]?.taken ?? [];
+    const again = first?.again;
+    if (!again) return own;
+    const { isBack } = first;
+    let most = WEIGHS_NOTHING;
+    for (const move of refused.flatMap(({ taken }) => taken)) {
+      if (move.isBack !== isBack) throw this.#notAside();
+      most = greaterWeight(most, move.weight);
+      for (const each of move.seen) this.#private.seen.add(each);
+    }
+    const rest = own.filter((each) => !refused.includes(each));
+    const byLabel = new Map(rest.map((each) => [each.choice.label, each]));
+    if (isSample) for (const each of byLabel.values()) this.#mustNotMatter(again.last, each);
+    const last = refused.map(({ choice }) => ({
+      choice: { ...choice, label: `${choice.label} for the last time` },
+      taken: this.#variants(again.last, choice, isSample),
+    }));
+    // One that is refused for the last time is not asked again.
+    if (last.some(({ taken }) => taken.some((move) => move.again))) throw this.#notAside();
+    if (!isBack) return [...own, ...last];
+    const before = timesWeight(most, again.times);
+    return [...rest, ...last].map(({ choice, taken }) => ({
+      choice,
+      taken: taken.map((move) => ({ ...move, weight: sumOfWeights(before, move.weight) })),
+    }));
+  }
+
+  /** What an agent says instead must lead to the same, however often it was refused before. */
+  #mustNotMatter(last: ExploredSystem, { choice, taken }: Chosen): void {
+    const others = this.#variants(last, choice, false);
+    if (keysIn(others) !== keysIn(taken)) throw this.#notAside();
   }
 
   /** Everything that persons may decide. */
@@ -121,6 +164,8 @@ export class Moves {
         uses: [],
         without: [],
         seen: [],
+        again: undefined,
+        isBack: false,
       };
     const stepped = this.#stepper.step(there, possible);
     let weight = sumOfWeights(before, stepped.weight);
@@ -135,9 +180,15 @@ export class Moves {
     }
     const after = this.#mode.setsAside ? settled(stepped.system, used) : { system: stepped.system, used: [] };
     if (!after) throw this.#notAside();
+    const isAside = this.#mode.setsAside && this.#mode.forgets;
+    const again = isAside ? askedAgain(given, after.system) : undefined;
+    const result = again?.after ?? after.system;
+    const key = this.#keys.keyOf(result);
     return {
-      system: after.system,
-      key: this.#keys.keyOf(after.system),
+      system: result,
+      key,
+      again,
+      isBack: again !== undefined && key === this.#keys.keyOf(given),
       weight,
       steps: [...steps, possible.step],
       uses: after.used,
@@ -150,6 +201,18 @@ export class Moves {
     return new NotSo({ ...this.#mode, setsAside: false });
   }
 }
+
+/** What can happen, and what comes of it. */
+interface Chosen {
+  readonly choice: Choice;
+  readonly taken: readonly Taken[];
+}
+
+const keysIn = (moves: readonly Taken[]): string =>
+  moves
+    .map(({ key, uses, without }) => `${key} ${uses.join()} ${without.join()}`)
+    .sort()
+    .join('\n');
 
 const NOTHING_USED = { pairs: [], used: 0 } as const;
 

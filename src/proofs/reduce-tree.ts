@@ -23,21 +23,24 @@ import { counted, FAR, FRESH, near, type Reduce, type Reductions } from './reduc
  * feedback is known by its two ends. Without planners each goes further up than the one before it, so that none comes back to
  * where one began, and only how many there are counts: if what can still follow might be too many.
  */
-const inChain = (chain: readonly Link[], node: string, { tree, hops }: Above): Json => {
-  if (mayPlan(tree)) return chain.map(({ from, to }) => `${from}>${to}`);
-  const mayFollow = ancestorsOf(tree, node).length - 1;
-  return hops === null || chain.length + mayFollow < hops ? [] : chain.length;
+const inChain = (chain: readonly Link[], node: string, above: Above): Json => {
+  if (mayPlan(above.tree)) return chain.map(({ from, to }) => `${from}>${to}`);
+  return isFarFrom(above, node, chain.length) ? [] : chain.length;
 };
+
+/** Whether a chain of so many feedbacks, of which the last led to something at a node, cannot become too long. */
+export const isFarFrom = ({ tree, hops }: Above, node: string, length: number): boolean =>
+  hops === null || length + ancestorsOf(tree, node).length - 1 < hops;
 
 const mayPlan = (tree: KnownTree): boolean => Object.values(tree).some(({ plans }) => plans);
 
 /** What a chain of feedbacks is judged by. */
-interface Above {
+export interface Above {
   readonly tree: KnownTree;
   readonly hops: number | null;
 }
 
-const sorted = (values: readonly Json[]): Json => values.map((value) => canonicalJson(value)).sort();
+export const sorted = (values: readonly Json[]): Json => values.map((value) => canonicalJson(value)).sort();
 
 const hashes = new WeakMap<object, string>();
 
@@ -53,13 +56,13 @@ export const reduceTree: Reduce = (given) => {
   const state = given as TreeState; // Kept for the machine of tree runs only.
   const view = viewOf(state);
   const fresh = freshNodes(view);
-  const { limits, spent, halt, open } = state;
+  const { open } = state;
   const label = (id: string): Json => {
     const { source, target, kind, stage } = open[id] ?? {};
     return source === undefined ? 'queued' : `${source}>${target} ${kind} ${stage}`;
   };
   return {
-    plan: shapeHash(state.nodes),
+    ...reduceWhole(state),
     records: Object.fromEntries(
       Object.entries(state.records).map(([id, record]) => [
         id,
@@ -67,6 +70,14 @@ export const reduceTree: Reduce = (given) => {
       ]),
     ),
     open: sorted(Object.keys(open).map(label)),
+  };
+};
+
+/** What it is as a whole, whatever its nodes do. */
+export const reduceWhole = (state: TreeState): { readonly [name: string]: Json } => {
+  const { limits, spent, halt } = state;
+  return {
+    plan: shapeHash(state.nodes),
     calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
     spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
     counts: [counted(limits.replans, state.replans), counted(limits.addedNodes, state.added)],
@@ -78,7 +89,7 @@ export const reduceTree: Reduce = (given) => {
   };
 };
 
-const reduceRecord = (view: TreeView, id: string, record: NodeRecord) => {
+export const reduceRecord = (view: TreeView, id: string, record: NodeRecord) => {
   const node = nodeOf(view.state, id);
   return {
     status: record.status,
@@ -110,26 +121,27 @@ const waitsOf = (
     ),
     blockedBy: sorted(record.blockedBy.map(label)),
     verifies: sorted(record.verifies.map(label)),
-    cause: isTop || isForgotten(record) ? [] : inChain(record.cause, id, above),
+    cause: causeIn(above, id, record),
     addedBy: inChain(record.addedBy, id, above),
   };
 };
+
+export const causeIn = (above: Above, id: string, record: NodeRecord): Json =>
+  isTopIn(above.tree, id) || isForgotten(record) ? [] : inChain(record.cause, id, above);
 
 /** Whether the next execution has causes of its own. */
 const isForgotten = ({ status, bound, blockedBy, repeats, refusals }: NodeRecord): boolean =>
   status === 'done' && bound.length + blockedBy.length + repeats + refusals === 0;
 
-/** Its attempts are counted as rounds. What is on its way to the top has a chain that nobody adds to. */
-const entryOf = (above: Above, { from, to, kind, priority, stage, slot, chain, escalates }: Entry): Json => [
-  from,
-  to,
-  kind,
-  priority,
-  stage,
-  slot !== null,
-  isTopIn(above.tree, to) ? [] : inChain(chain, from, above),
-  escalates !== null,
-];
+/** Its attempts are counted as rounds. */
+const entryOf = (above: Above, entry: Entry): Json => {
+  const { from, to, kind, priority, stage, slot, escalates } = entry;
+  return [from, to, kind, priority, stage, slot !== null, chainOf(above, entry), escalates !== null];
+};
+
+/** What is on its way to the top has a chain that nobody adds to. */
+export const chainOf = (above: Above, { from, to, chain }: Entry): Json =>
+  isTopIn(above.tree, to) ? [] : inChain(chain, from, above);
 
 /** Whether a node has nobody above it that it could report to, and adds nothing: then nobody looks at why it ran. */
 const isTopIn = (tree: KnownTree, id: string): boolean => tree[id]?.parent === null && !tree[id].plans;
@@ -145,6 +157,16 @@ const queueOf = (above: Above, to: string, items: readonly Entry[]): Json => {
 /** How many feedbacks must be left so that they are not counted. The explorer checks that they are left on every way. */
 export const FEEDBACKS_FAR = 40;
 
+/** What is counted of feedbacks, if that is so far away only from there on. */
+export const reduceCounts = (
+  { limits, made, rounds, granted }: CoordinatorState,
+  far: number,
+): { readonly [name: string]: Json } => ({
+  made: limits.feedbacks === null ? 'any' : near(limits.feedbacks - made, far),
+  rounds: limits.pairRounds === null ? 'any' : rounds,
+  granted,
+});
+
 const reduceCoordinator =
   (far: number): Reduce =>
   (given) => {
@@ -153,9 +175,7 @@ const reduceCoordinator =
     const above = { tree, hops: limits.hops };
     return {
       tree: shapeHash(state.tree),
-      made: limits.feedbacks === null ? 'any' : near(limits.feedbacks - state.made, far),
-      rounds: limits.pairRounds === null ? 'any' : state.rounds,
-      granted: state.granted,
+      ...reduceCounts(state, far),
       queues: Object.fromEntries(
         Object.entries(state.queues).map(([to, queue]) => [to, queueOf(above, to, queueItems(queue))]),
       ),
@@ -166,8 +186,10 @@ const reduceCoordinator =
 /** What it goes by comes with the message on which it decides. */
 const reduceFix: Reduce = () => null;
 
-/** With `counts` feedbacks are counted down from further away. */
+/** From where on feedbacks are counted down: with `counts` from further away. */
+export const farOf = (counts: boolean): number => (counts ? FAR : FEEDBACKS_FAR);
+
 export const treeReductions = (counts: boolean): Reductions => ({
-  [COORDINATOR]: reduceCoordinator(counts ? FAR : FEEDBACKS_FAR),
+  [COORDINATOR]: reduceCoordinator(farOf(counts)),
   [FIX_VERIFY]: reduceFix,
 });

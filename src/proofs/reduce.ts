@@ -1,18 +1,13 @@
-import type { ActorRecord } from '../actors/actor-record.ts';
-import { canonicalJson } from '../events/encode.ts';
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { Severity } from '../events/severity.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
-import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { FEEDBACK } from '../machines/feedback-work.ts';
 import { type IssueRecord, knownIssue, readIssues } from '../machines/issues.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, keyOf, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
-import type { ExploredSystem, Part } from './explored-system.ts';
 import { reduceFeedback, reduceLoops } from './reduce-feedback.ts';
-import { isInSlot, slotNameOf } from './slot-names.ts';
 
 /**
  * Reduces the context of a machine to what its guards can see. Two contexts that reduce to the same value must lead to the
@@ -178,77 +173,4 @@ export const REDUCTIONS: Reductions = {
   [CONTEXT]: reduceToNothing,
   [QUESTION]: (given) => (given as { level: number }).level,
   [FEEDBACK]: reduceFeedback,
-};
-
-/** What systems come down to: equal for states that behave alike. */
-export interface Keys {
-  /** A small number for what one actor comes down to. */
-  readonly idOf: (part: Part) => number;
-  readonly keyOf: (system: ExploredSystem) => string;
-}
-
-export const createKeys = (reductionOf: (machine: string) => Reduce | undefined): Keys => {
-  // Most actors of a state are those of the state before it.
-  const known = new WeakMap<ActorRecord, number>();
-  const ids = new Map<string, number>();
-  const numbered = (key: string): number => {
-    const id = ids.get(key) ?? ids.size;
-    ids.set(key, id);
-    return id;
-  };
-  const recordId = (record: ActorRecord): number => {
-    const found = known.get(record);
-    if (found !== undefined) return found;
-    const state = stateOf(record, reductionOf);
-    const place = isInSlot(record.address) ? null : placeOf(record.address);
-    const id = numbered(canonicalJson([place, record.machine, ...state]));
-    known.set(record, id);
-    return id;
-  };
-  const idOf = ({ record, open: { begun } }: Part): number => {
-    const id = recordId(record);
-    return begun.length === 0 ? id : numbered(`${id} ${begun.map(({ call }) => call).join(' ')}`);
-  };
-  return {
-    idOf,
-    keyOf: (system) => {
-      const found: number[] = [];
-      for (const record of system.actors.values()) {
-        if (record.status !== 'active') continue;
-        const id = idOf({ record, open: system.openOf(record.address) });
-        const { address } = record;
-        found.push(isInSlot(address) ? numbered(`${id} ${slotNameOf(system, address)}`) : id);
-      }
-      return `${system.verdict()} ${found.sort((one, other) => one - other).join()}`;
-    },
-  };
-};
-
-/** A child that was started anew has a number in its address: only one of them is active. */
-const placeOf = (address: string): string => address.replaceAll(/~\d+/g, '');
-
-/**
- * How its last request ended decides nothing: an agent that rests takes the next one. In a feedback loop it stands for what
- * the loop remembers of it.
- */
-const placeIn = ({ machine, address }: ActorRecord, value: Json): Json =>
-  machine === AGENT && !address.includes('/loop-') && (value === 'failed' || value === 'cancelled')
-    ? 'idle'
-    : value;
-
-const stateOf = (
-  record: ActorRecord,
-  reductionOf: (machine: string) => Reduce | undefined,
-): readonly Json[] => {
-  const { snapshot, waits, machine } = record;
-  const context = snapshot?.context as Json; // What a machine keeps is what the log can hold.
-  const reduce = reductionOf(machine);
-  return [
-    placeIn(record, snapshot?.value ?? null),
-    reduce ? reduce(context) : context,
-    Object.keys(waits.calls).sort(),
-    Object.keys(waits.timers).sort(),
-    // Those of a coordinator go by what they work on.
-    machine === COORDINATOR ? null : Object.keys(waits.children).sort(),
-  ];
 };

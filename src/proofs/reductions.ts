@@ -1,16 +1,22 @@
+import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Registry } from '../actors/registry.ts';
+import type { Json } from '../events/json.ts';
 import { boardMachine } from '../machines/board-machine.ts';
+import { COORDINATOR } from '../machines/coordinator-machine.ts';
+import type { CoordinatorState } from '../machines/coordinator-state.ts';
 import { phaseMachine } from '../machines/phase-machine.ts';
 import { repeatMachine } from '../machines/repeat-loop.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import { storyMachine } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
+import type { TreeState } from '../machines/tree-state.ts';
 import { REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
 import { reducePhases } from './reduce-phase.ts';
 import { reduceBoard, reduceStory } from './reduce-stories.ts';
 import { reduceRepeat, reduceTight } from './reduce-tight.ts';
-import { reduceTree, treeReductions } from './reduce-tree.ts';
+import { farOf, reduceTree, treeReductions } from './reduce-tree.ts';
+import { outlookOf } from './tree-outlook.ts';
 
 /** Which shortcuts an exploration takes. Each is checked while it is taken, and left out if it does not hold. */
 export interface Mode {
@@ -22,6 +28,8 @@ export interface Mode {
   readonly counts: boolean;
   /** Rounds between the nodes of a tree are counted beside the states. */
   readonly setsAside: boolean;
+  /** What can only go on when a person decides is forgotten. */
+  readonly forgets: boolean;
 }
 
 /** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
@@ -43,12 +51,30 @@ const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
   [phaseMachine, reducePhases],
 ]);
 
+/** What can still come of a tree, which it and its coordinator know together; null if that is not known. */
+export type Outlook = (tree: ActorRecord, coordinator: ActorRecord) => Json | null;
+
+/** How the actors of an exploration reduce: each by itself, and trees as a whole unless what they are told apart by counts. */
+export interface ReductionsInUse {
+  readonly reductionOf: (machine: string) => Reduce | undefined;
+  readonly outlook: Outlook | undefined;
+}
+
 export const reductionsFor = (
   registry: Registry,
   given: Reductions,
-  { counts }: Mode,
-): ((machine: string) => Reduce | undefined) => {
+  { counts, forgets }: Mode,
+): ReductionsInUse => {
   const byName: Reductions = { ...REDUCTIONS, ...treeReductions(counts), ...given };
-  return (machine) =>
+  const reductionOf = (machine: string): Reduce | undefined =>
     byName[machine] ?? REDUCTIONS_BY_MACHINE.get(registry.newest(machine)?.workflow.machine);
+  const outlook: Outlook = (tree, { snapshot }) =>
+    reductionOf(tree.machine) === reduceTree && !Object.hasOwn(given, COORDINATOR)
+      ? outlookOf(contextOf<TreeState>(tree), contextOf<CoordinatorState>({ snapshot }), farOf(counts))
+      : null;
+  return { reductionOf, outlook: forgets ? outlook : undefined };
 };
+
+/** Kept for the machine of tree runs, and under the name of the coordinator, only. */
+const contextOf = <Context>({ snapshot }: Pick<ActorRecord, 'snapshot'>): Context =>
+  snapshot?.context as Context;

@@ -5,9 +5,6 @@ import type { TreeRunInput } from '../machines/tree-state.ts';
 import type { AgentOutcome, Outcomes } from './outcomes.ts';
 import { freshArtifact } from './reduce.ts';
 
-/** So many nodes can be explored with answers that are refused: each node that is asked again multiplies the states of all others. */
-const NODES_MAX = 3;
-
 const NEW: AgentOutcome = { name: 'makes something new', output: ({ nth }) => freshArtifact(nth) };
 const FAILS: AgentOutcome = { name: 'fails', fails: true };
 
@@ -19,10 +16,8 @@ const REFUSED: AgentOutcome = { name: 'reports what cannot be taken', output: nu
  * answer, requests for context, and a node that leaves its result as it was.
  */
 const ASSUMED = 'each answer has one request for a fix or something new';
-const ASSUMED_IN_LARGE = 'what nodes report can be taken';
 
-export const assumedInTree = ({ nodes }: TreeRunInput): string =>
-  ` (as long as ${ASSUMED}${nodes.length > NODES_MAX ? `, and ${ASSUMED_IN_LARGE}` : ''})`;
+export const ASSUMED_IN_TREE = ` (as long as ${ASSUMED})`;
 
 /**
  * Whatever the agents of a tree may do, as far as it makes a difference to it: a node may ask any node above it for a fix. What a planner
@@ -31,11 +26,10 @@ export const assumedInTree = ({ nodes }: TreeRunInput): string =>
 export const outcomesInTree = ({ nodes }: TreeRunInput): Outcomes => {
   if (nodes.some(({ plans }) => plans)) return () => [];
   const tree = shapeOf(nodes);
-  const refused = nodes.length > NODES_MAX ? [] : [REFUSED];
   return (_, input) => {
     const { node = '' } = (isJsonObject(input) ? input : {}) as { readonly node?: string };
     const targets = ancestorsOf(tree, node).filter((each) => tree[each]?.works === true);
-    return [NEW, ...targets.map((target) => reports(node, target)), ...refused, FAILS];
+    return [NEW, ...targets.map((target) => reports(node, target)), REFUSED, FAILS];
   };
 };
 

@@ -24,6 +24,13 @@ export const sumOfWeights = (one: Weight, other: Weight): Weight => {
   };
 };
 
+/** So often one after the other. */
+export const timesWeight = (one: Weight, times: number): Weight => {
+  let sum = WEIGHS_NOTHING;
+  for (let time = 0; time < times; time += 1) sum = sumOfWeights(sum, one);
+  return sum;
+};
+
 /** Whichever is more, in every respect. */
 export const greaterWeight = (one: Weight, other: Weight): Weight =>
   isWithin(one, other)

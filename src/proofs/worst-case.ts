@@ -7,7 +7,6 @@ import { phaseMachine } from '../machines/phase-machine.ts';
 import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
-import type { TreeRunInput } from '../machines/tree-state.ts';
 import { ASSUMED, isCoarse, withExploredShapes } from './explore-phases.ts';
 import { explore } from './explorer.ts';
 import { loopsIn, type NestedLoop, outcomesOf } from './loop-outcomes.ts';
@@ -15,7 +14,7 @@ import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
 import { FAR } from './reduce.ts';
 import { inputsApart, sumOf } from './story-outcomes.ts';
-import { assumedInTree } from './tree-outcomes.ts';
+import { ASSUMED_IN_TREE } from './tree-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -72,7 +71,7 @@ const assumedOf = (loops: readonly NestedLoop[]): string => {
   // Each is what the machine of its loop takes.
   const assumed = loops.map(({ machine, input }) => {
     if (machine === runMachine) return WITHOUT_FEEDBACK;
-    if (machine === treeMachine) return assumedInTree(input as unknown as TreeRunInput);
+    if (machine === treeMachine) return ASSUMED_IN_TREE;
     return machine === phaseMachine && isCoarse(input as unknown as PhaseRunInput) ? ASSUMED : '';
   });
   return [...new Set(assumed)].join('');

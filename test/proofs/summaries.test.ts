@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assign, emit, setup } from 'xstate';
+import { nodesOf } from '../../bench/shipped-loops.ts';
 import {
   type AgentOutcome,
   agentCall,
   createRuntime,
+  type GivenLimits,
   planRun,
   startActor,
   storyLoop,
@@ -58,6 +60,20 @@ const pair = (attempts: number) =>
     roles: { a: { attempts }, b: { attempts, timeLimitMs: 1_000 }, c: { attempts } },
   }) as Workflow;
 
+/** A tree whose nodes have agents that are tried once, but for those that are named. */
+const tree = (
+  parents: readonly number[],
+  attempts: Readonly<Record<string, number>>,
+  limits: GivenLimits = {},
+): Explored => {
+  const nodes = nodesOf(parents);
+  const roles = Object.fromEntries(nodes.map(({ id }) => [id, { attempts: attempts[id] ?? 1 }]));
+  return {
+    workflows: [treeRun('t', { nodes, limits: { pairRounds: 1, ...limits }, roles }) as Workflow],
+    input: { task: null },
+  };
+};
+
 describe('what actors do by themselves, as one step', () => {
   it.each<[string, Explored, number]>([
     ['the tight loop', { workflows: [tightLoop() as Workflow], input: 'x' }, 2],
@@ -67,20 +83,9 @@ describe('what actors do by themselves, as one step', () => {
       { workflows: [storyLoop('s', { mode: 'auto' }) as Workflow], input: { stories: [{ id: 'a' }] } },
       2,
     ],
-    [
-      'a tree',
-      {
-        workflows: [
-          treeRun('t', {
-            nodes: [{ id: 'a' }, { id: 'b', parent: 'a' }, { id: 'c', parent: 'a' }],
-            limits: { pairRounds: 1 },
-            roles: { a: { attempts: 1 }, b: { attempts: 2 }, c: { attempts: 1 } },
-          }) as Workflow,
-        ],
-        input: { task: null },
-      },
-      2,
-    ],
+    ['a tree', tree([0, 0], { n1: 2 }), 2],
+    ['a chain', tree([0, 1], {}), 2],
+    ['a tree whose time is limited', tree([0], { n1: 2 }, { timeMs: 60_000 }), 2],
   ])('K5: %s has the same bounds as step by step, in fewer states', async (_, explored, factor) => {
     const { short, long } = await expectSame(explored);
     expect(short.result).toBe('proved');
