@@ -26,7 +26,8 @@ let isComparing = false;
 
 /** Whether the next log of the test is one of those that are compared. */
 const isChosen = (): boolean => {
-  const test = expect.getState().currentTestName ?? '';
+  const { testPath = '', currentTestName = '' } = expect.getState();
+  const test = `${testPath} ${currentTestName}`;
   const nth = made.get(test) ?? 0;
   made.set(test, nth + 1);
   return nth < FIRST_LOGS || nth % ONE_OF_LOGS === 0;
