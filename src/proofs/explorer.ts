@@ -21,12 +21,12 @@ const COMPARED_FIRST = 100;
 const COMPARED_THEN = 7;
 /** In so many states every answer is tried after every number of tries, and then in one of some. */
 const SUMMARIES_FIRST = 20;
-/** Of many there are about so many samples each time that their number doubles. */
-const SAMPLES_PER_DOUBLING = 140;
+/** Of the nth on, one in n by so many is a sample: about a hundred each time that their number doubles. */
+const SAMPLES_AMONG_MANY = 140;
 
 /** Samples get rarer: what a reduction loses shows in many states, and the first of each kind are met early. */
 const isSampled = (nth: number, first: number): boolean =>
-  nth <= first || nth % Math.max(COMPARED_THEN, Math.ceil(nth / SAMPLES_PER_DOUBLING)) === 0;
+  nth <= first || nth % Math.max(COMPARED_THEN, Math.ceil(nth / SAMPLES_AMONG_MANY)) === 0;
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
