@@ -160,6 +160,19 @@ describe.skipIf(chosenSeed !== undefined)('the schedules themselves', () => {
     }
   });
 
+  test('nor does the pace of the machine make a difference to them', async () => {
+    const run = runWith({});
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const [first, second]: [string[], string[]] = [[], []];
+      await run(seed, (line) => first.push(line));
+      const startMs = performance.now();
+      let looks = 0;
+      const slow = vi.spyOn(performance, 'now').mockImplementation(() => startMs + (looks += 1) * 100);
+      await run(seed, (line) => second.push(line)).finally(() => slow.mockRestore());
+      expect(second).toEqual(first);
+    }
+  });
+
   test('a log that lies is found out', async () => {
     const lying = runSeeds({ file: FILE, count: 20, run: runWith({ isLying: true }) }, () => undefined);
     await expect(lying).rejects.toThrow('what is published is in the log');
