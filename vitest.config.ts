@@ -6,19 +6,19 @@ const { LOOPWRIGHT_DEEP } = process.env;
 const isDeep = LOOPWRIGHT_DEEP === '1';
 const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
 
+const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
+/** What measures time or memory of its own process, which what ran there before would change. */
+const ALONE = ['test/events/payload-limits.test.ts'];
+
 export default defineConfig({
   // Tests that import `loopwright` by name get its source, as the type checker does.
   ssr: { resolve: { conditions: ['loopwright-source', 'module', 'node', 'development|production'] } },
   test: {
     environment: 'node',
     pool: 'forks',
-    // A worker keeps its modules from file to file, and what was compiled of them: a third of the time goes into that otherwise.
-    isolate: false,
     // By default one core is left to vitest itself, which has little to do.
     maxWorkers: 2,
     sequence: { sequencer: LongFilesFirst },
-    include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, 'build/**', 'dist/**'],
     globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/compare-logs.ts'],
     testTimeout: TEST_TIMEOUT_MS,
@@ -26,7 +26,20 @@ export default defineConfig({
     // A machine that is busy with other things takes longer than the usual second.
     expect: { poll: { timeout: 10_000 } },
     env: LOOPWRIGHT_DEEP === undefined ? {} : { LOOPWRIGHT_DEEP },
-    typecheck: { include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+    // A worker keeps its modules from file to file, and what was compiled of them: a third of the time goes into that otherwise.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...NO_TESTS, ...ALONE],
+          typecheck: { include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+        },
+      },
+      { extends: true, test: { name: 'alone', include: ALONE } },
+    ],
     reporters: ['default', new SummaryReporter()],
   },
 });
