@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { renderRequest } from '../../src/ai/index.ts';
 import { type AgentRequest, agent, type Json, tightLoop } from '../../src/index.ts';
-import { open } from '../support/runtimes.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
+import { open } from '../support/runtimes.ts';
 
 const request = (given: Partial<AgentRequest<Json>>): AgentRequest<Json> => ({
   input: null,
