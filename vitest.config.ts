@@ -7,8 +7,8 @@ const isDeep = LOOPWRIGHT_DEEP === '1';
 const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
 
 const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
-/** What measures time or memory of its own process, which what ran there before would change. */
-const ALONE = ['test/events/payload-limits.test.ts'];
+/** What measures time or memory of its own process, or in which order things happen there: what ran before it would change that. */
+const ALONE = ['test/events/payload-limits.test.ts', 'test/simulation/runtime-simulation.test.ts'];
 
 export default defineConfig({
   // Tests that import `loopwright` by name get its source, as the type checker does.
