@@ -18,7 +18,8 @@ export const escapeText = (text: string): string => text.split('\n').map(escapeL
 /** Cut to a number of characters, escaped, on one line. */
 export const excerpt = (text: string, lengthMax = 120): string => {
   const line = escapeLine(text.trim());
-  return line.length <= lengthMax ? line : `${line.slice(0, lengthMax - 1)}…`;
+  // Half of a pair is left out as well.
+  return line.length <= lengthMax ? line : `${line.slice(0, lengthMax - 1).replace(/\p{Cs}$/u, '')}…`;
 };
 
 export interface QuoteOptions {

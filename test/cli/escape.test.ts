@@ -46,6 +46,11 @@ describe('what agents say is shown to people', () => {
     );
   });
 
+  it('S7: a text is not cut in the middle of a character', () => {
+    expect(excerpt('\u{10000}'.repeat(5), 6)).toBe(`${'\u{10000}'.repeat(2)}…`);
+    expect(excerpt(`a${'\u{10000}'.repeat(5)}`, 6)).toBe(`a${'\u{10000}'.repeat(2)}…`);
+  });
+
   it('S8: every line of a quoted text has the mark before it, and the label is ours', () => {
     fc.assert(
       fc.property(hostile, hostile, (text, label) => {
