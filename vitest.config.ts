@@ -35,7 +35,7 @@ export default defineConfig({
           isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...NO_TESTS, ...ALONE],
-          typecheck: { include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+          typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
         },
       },
       { extends: true, test: { name: 'alone', include: ALONE } },
