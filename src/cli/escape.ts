@@ -15,11 +15,14 @@ export const escapeLine = (text: string): string => text.replaceAll(UNSAFE, show
 /** The same over several lines: its line feeds stay. */
 export const escapeText = (text: string): string => text.split('\n').map(escapeLine).join('\n');
 
+/** The beginning of a line; half of a surrogate pair is left out as well. */
+export const cutTo = (line: string, lengthMax: number): string =>
+  line.slice(0, lengthMax).replace(/\p{Cs}$/u, '');
+
 /** Cut to a number of characters, escaped, on one line. */
 export const excerpt = (text: string, lengthMax = 120): string => {
   const line = escapeLine(text.trim());
-  // Half of a pair is left out as well.
-  return line.length <= lengthMax ? line : `${line.slice(0, lengthMax - 1).replace(/\p{Cs}$/u, '')}…`;
+  return line.length <= lengthMax ? line : `${cutTo(line, lengthMax - 1)}…`;
 };
 
 export interface QuoteOptions {

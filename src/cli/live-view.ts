@@ -1,4 +1,4 @@
-import { escapeLine } from './escape.ts';
+import { cutTo, escapeLine } from './escape.ts';
 import type { Glance } from './glance.ts';
 import { type AgentAtWork } from './glance.ts';
 import type { Terminal } from './terminal.ts';
@@ -92,7 +92,7 @@ const redrawn = (terminal: Terminal): LiveView => {
     const lines = shown.slice(0, LINES_MAX).map((run) => {
       const mark = run.atWork.length > 0 ? (SPINNER[frame % SPINNER.length] ?? '') : '·';
       // A line that wraps would not be found again by counting lines.
-      return `${mark} ${liveLine(run, Date.now())}`.slice(0, Math.max(10, terminal.columns - 1));
+      return cutTo(`${mark} ${liveLine(run, Date.now())}`, Math.max(10, terminal.columns - 1));
     });
     const left = shown.length - lines.length;
     const all = left > 0 ? [...lines, `  and ${left} more`] : lines;
