@@ -112,10 +112,12 @@ const numbered = (key: 'call' | 'timer', name: string, generation: number): Enco
       ]);
 
 /** The same with what the agent answered, which is not encoded again. */
-const answerOf = (call: string, generation: number, output: Encoded): Encoded => ({
-  value: { call, generation, output: output.value },
-  json: `{"call":${JSON.stringify(call)},"generation":${generation},"output":${output.json}}`,
-});
+const answerOf = (call: string, generation: number, output: Encoded): Encoded =>
+  joined([
+    ['call', plain(call)],
+    ['generation', plain(generation)],
+    ['output', output],
+  ]);
 
 const toRow = (
   { from, causedBy }: Pick<Delivery, 'from' | 'causedBy'>,

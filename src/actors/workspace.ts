@@ -31,6 +31,51 @@ export interface Row {
   readonly causedBy: number | null;
 }
 
+/** A row of a turn in the making. Its texts are made when they are asked for, which nobody does who only tries a turn. */
+class TurnEvent implements NewEvent {
+  readonly run: NewEvent['run'];
+  readonly actor: NewEvent['actor'];
+  readonly version: number;
+  readonly kind: EventKind;
+  readonly type: string;
+  readonly typeVersion: number;
+  readonly data: JsonObject;
+  readonly from: Address | null;
+  readonly causedBy: number | null;
+  readonly machine: string;
+  readonly machineVersion: number;
+  readonly state: NewEvent['state'];
+  readonly #data: Encoded;
+  #dataJson: string | undefined;
+
+  constructor(record: ActorRecord, { kind, type, typeVersion, data, from, causedBy }: Row) {
+    this.run = record.run;
+    this.actor = record.address;
+    this.version = record.version;
+    this.kind = kind;
+    this.type = type;
+    this.typeVersion = typeVersion;
+    // Rows are made from objects only.
+    this.data = data.value as JsonObject;
+    this.from = from;
+    this.causedBy = causedBy;
+    this.machine = record.machine;
+    this.machineVersion = record.machineVersion;
+    this.state = record.snapshot?.value ?? '';
+    this.#data = data;
+  }
+
+  get dataJson(): string {
+    this.#dataJson ??= this.#data.json;
+    return this.#dataJson;
+  }
+
+  get stateJson(): string {
+    const { state } = this;
+    return typeof state === 'string' ? JSON.stringify(state) : canonicalJson(state);
+  }
+}
+
 /** What a turn has none of: most turns have only a few of all the things that a turn may have. */
 const NONE: readonly never[] = [];
 
@@ -76,28 +121,9 @@ export class Workspace {
   }
 
   /** Appends a row to the stream of `record`, which is the actor after it, and returns the row's index in the turn. */
-  append(record: ActorRecord, { kind, type, typeVersion, data, from, causedBy }: Row): number {
-    const state = record.snapshot?.value ?? '';
+  append(record: ActorRecord, row: Row): number {
     this.actors.set(record.address, record);
-    return (
-      this.#events.push({
-        run: record.run,
-        actor: record.address,
-        version: record.version,
-        kind,
-        type,
-        typeVersion,
-        // Rows are made from objects only.
-        data: data.value as JsonObject,
-        dataJson: data.json,
-        from,
-        causedBy,
-        machine: record.machine,
-        machineVersion: record.machineVersion,
-        state,
-        stateJson: typeof state === 'string' ? JSON.stringify(state) : canonicalJson(state),
-      }) - 1
-    );
+    return this.#events.push(new TurnEvent(record, row)) - 1;
   }
 
   openCall(call: Turn['openedCalls'][number]): void {

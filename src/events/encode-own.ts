@@ -7,24 +7,47 @@ import type { Json } from './json.ts';
  * for every message: whatever is out of the ordinary goes through `encode`, which refuses it with its path.
  */
 export const encodeOwn = (value: unknown, root: string): Encoded => {
+  size = 0;
   const ordered = order(value, 0);
-  if (ordered === UNUSUAL) return encode(value, { undefinedMembers: 'drop', root });
-  const json = JSON.stringify(ordered);
-  // Escapes of lone surrogates, and sizes that count bytes: rare enough to be looked at closely.
-  if (json.length > SIZE_UNSUSPICIOUS || json.includes('\\ud'))
+  // Sizes that count bytes: rare enough to be looked at closely.
+  if (ordered === UNUSUAL || size > SIZE_UNSUSPICIOUS)
     return encode(value, { undefinedMembers: 'drop', root });
-  return { value: ordered, json };
+  return new OwnEncoded(ordered);
 };
 
+/** Its text is made when somebody asks for it: what is tried out, and not written down, does without. */
+class OwnEncoded implements Encoded {
+  readonly value: Json;
+  #json: string | undefined;
+
+  constructor(value: Json) {
+    this.value = value;
+  }
+
+  get json(): string {
+    this.#json ??= JSON.stringify(this.value);
+    return this.#json;
+  }
+}
+
 const UNUSUAL = Symbol('unusual');
-const SIZE_UNSUSPICIOUS = DEFAULT_LIMITS.bytes / 4;
+/** A character takes up to six in a text, where it may be escaped, and up to four bytes. */
+const SIZE_UNSUSPICIOUS = DEFAULT_LIMITS.bytes / 4 / 6;
+/** What anything takes that is not a text: as many characters as a number may have, by six. */
+const SIZE_OF_ANY = 5;
 const DEPTH_UNSUSPICIOUS = 16;
 const ITEMS_UNSUSPICIOUS = 1_000;
 
+/** How large the value is that is looked at, by the characters that it has at least. */
+let size = 0;
+
 /** The value itself if it is in canonical order, else a copy that is. */
 const order = (value: unknown, depth: number): Json | typeof UNUSUAL => {
+  size += SIZE_OF_ANY;
   switch (typeof value) {
     case 'string':
+      size += value.length;
+      return value.isWellFormed() ? value : UNUSUAL;
     case 'boolean':
       return value;
     case 'number':
@@ -62,6 +85,8 @@ const orderMembers = (value: object, depth: number): Json | typeof UNUSUAL => {
     const key = keys[index] ?? '';
     if (key in Object.prototype || key === 'prototype') return UNUSUAL;
     if (key < before) isOrdered = false;
+    if (!key.isWellFormed()) return UNUSUAL;
+    size += key.length + 1;
     before = key;
   }
   return copyMembers(value as Readonly<Record<string, unknown>>, isOrdered ? keys : keys.sort(), {
