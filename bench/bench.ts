@@ -112,10 +112,10 @@ if (wants('memory')) {
   );
 }
 if (wants('proof')) {
-  const proof = await measureProof({ times: quick ? 5 : 15, nodesMax: quick ? 3 : 4, tell: say });
+  const proof = await measureProof({ times: quick ? 5 : 15, nodesMax: quick ? 3 : 5, tell: say });
   results.proof = proof;
   say(
-    `proof       ${whole(proof.states_per_s)} states/s (${whole(proof.states_per_cpu_s).trim()} by its own time), ${proof.loops.length} loops in ${proof.all_loops_s.toFixed(1)} s`,
+    `proof       ${whole(proof.states_per_s)} states/s (${whole(proof.states_per_cpu_s).trim()} by its own time), ${proof.loops.length} loops in ${proof.all_loops_s.toFixed(1)} s, ${proof.threads} at a time`,
   );
 }
 if (wants('peers')) {

@@ -102,7 +102,7 @@ export const nodesOf = (parents: readonly number[]): readonly GivenNode[] => [
   ...parents.map((parent, index) => ({ id: `n${index + 1}`, parent: `n${parent}` })),
 ];
 
-/** Each node may make something, ask any node above it for a fix, or fail. */
+/** Each node may make something, ask a node above it for a fix (any, or the nearest in trees of more than 4), be refused, or fail. */
 const treeLoop = (parents: readonly number[]): ShippedLoop => ({
   name: `tree ${formOf(parents, 0)}`,
   workflow: treeRun('tree', { nodes: nodesOf(parents) }) as Workflow,

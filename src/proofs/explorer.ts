@@ -2,17 +2,19 @@ import type { Registry } from '../actors/registry.ts';
 import { RuntimeError } from '../errors.ts';
 import { encode } from '../events/encode.ts';
 import type { Verdict } from '../events/turn.ts';
+import { type NodeOrder, type Renaming, renamingTo } from './alike-nodes.ts';
+import { inOrder, joined } from './edges.ts';
 import type { ExploredSystem } from './explored-system.ts';
 import { type Edge, type Walked, type WayStep, walk } from './graph.ts';
-import { createKeys, type Keys } from './keys.ts';
+import { Keys } from './keys.ts';
 import { type Move, Moves } from './moves.ts';
+import { PairNumbers } from './pair-numbers.ts';
 import type { AfterDecisions, Exploration, Proof } from './proof.ts';
 import { FEEDBACKS_FAR } from './reduce-tree.ts';
 import { type Mode, NotSo, reductionsFor } from './reductions.ts';
 import { roundsMaxIn, settled } from './rounds-aside.ts';
 import { Stepper, seenIn } from './stepper.ts';
 import { unreachableStates } from './unreachable.ts';
-import { greaterWeight } from './weight.ts';
 
 const STATES_MAX = 20_000;
 const RUN = 'run';
@@ -43,7 +45,16 @@ export const explore = async (registry: Registry, exploration: Exploration): Pro
   const isShort = exploration.summaries !== false;
   // What persons may decide is looked at in all that they can find.
   const forgets = isShort && exploration.persons !== true;
-  let mode: Mode = { summarizes: isShort, isExact: false, counts: false, setsAside: isShort, forgets };
+  // What a call of an agent costs goes by its name.
+  const renames = forgets && exploration.isAlike === true && exploration.costUsd === undefined;
+  let mode: Mode = {
+    summarizes: isShort,
+    isExact: false,
+    counts: false,
+    setsAside: isShort,
+    forgets,
+    renames,
+  };
   for (;;) {
     try {
       return await new Explorer(registry, exploration, mode).run();
@@ -65,8 +76,9 @@ class Explorer {
   /** Those that have all their edges are let go of. */
   readonly #systems: (ExploredSystem | null)[] = [];
   readonly #edges: Edge[][] = [];
-  /** Pairs of nodes that have rounds, by number. */
-  readonly #pairs = new Map<string, number>();
+  /** In which order the nodes of the first system of each state are those of all others. */
+  readonly #orders: NodeOrder[] = [];
+  readonly #pairs = new PairNumbers();
   #roundsMax = 0;
   /** How a state ends, or that it leads nowhere; and those in which a person is asked. */
   readonly #verdicts = new Map<number, Verdict>();
@@ -87,7 +99,7 @@ class Explorer {
     this.#exploration = exploration;
     this.#mode = mode;
     this.#stepper = new Stepper(registry, exploration.outcomes);
-    this.#keys = createKeys(reductionsFor(registry, exploration.reduce ?? {}, mode));
+    this.#keys = new Keys(reductionsFor(registry, exploration.reduce ?? {}, mode));
     this.#moves = new Moves(mode, this.#stepper, this.#keys);
   }
 
@@ -177,6 +189,7 @@ class Explorer {
     this.#known.set(key, state);
     this.#systems.push(system);
     this.#edges.push([]);
+    this.#orders.push(this.#keys.orderOf(system));
     return { state, isNew: true };
   }
 
@@ -212,18 +225,15 @@ class Explorer {
     return this.#edgeOf(move, this.#known.get(move.key) ?? -1);
   }
 
-  #edgeOf({ weight, steps, uses, without, isDecision, seen }: Move, to: number): Edge {
-    const pairs = { uses: this.#numbersOf(uses), without: this.#numbersOf(without) };
-    return { to, weight, steps, ...pairs, isDecision, seen };
+  #edgeOf({ system, weight, steps, uses, without, isDecision, seen }: Move, to: number): Edge {
+    const pairs = { uses: this.#pairs.of(uses), without: this.#pairs.of(without) };
+    return { to, weight, steps, ...pairs, isDecision, seen, renaming: this.#renamingTo(to, system) };
   }
 
-  #numbersOf(pairs: readonly string[]): readonly number[] {
-    if (pairs.length === 0) return NO_PAIRS;
-    return pairs.map((pair) => {
-      const known = this.#pairs.get(pair) ?? this.#pairs.size;
-      this.#pairs.set(pair, known);
-      return known;
-    });
+  /** What the nodes of a system are called in the state that it is in; null if they have their own names. */
+  #renamingTo(state: number, system: ExploredSystem): Renaming | null {
+    const renaming = renamingTo(this.#keys.orderOf(system), this.#orders[state] ?? []);
+    return renaming && this.#pairs.known(renaming);
   }
 
   /** States that look alike must behave alike, or the reduction has lost something. */
@@ -240,16 +250,29 @@ class Explorer {
   #mustLeadAlike(system: ExploredSystem, state: number): void {
     const known = (this.#edges[state] ?? []).filter(({ isDecision }) => !isDecision);
     const found = joined(this.#moves.from(system, false).map((move) => this.#edgeTo(move)));
+    const renaming = this.#renamingTo(state, system);
+    const pairs = renaming && this.#pairs.renamed(renaming);
     // What is open in both may have been opened in another order.
-    if (inOrder(known) === inOrder(found)) return;
+    if (inOrder(known) === inOrder(found, pairs)) return;
+    if (this.#mode.renames) throw new NotSo({ ...this.#mode, renames: false });
     if (this.#mode.forgets) throw new NotSo({ ...this.#mode, forgets: false });
     this.#problem = lostIn(system);
   }
 
   #walked(): Walked | null {
     if (this.#problem !== null) return null;
-    const graph = { edges: this.#edges, pairs: this.#pairs.size, roundsMax: this.#roundsMax };
-    const walked = walk(graph, this.#exploration.costUsd);
+    const renamed = this.#pairs.byRenaming();
+    const walked = walk(
+      {
+        edges: this.#edges,
+        pairs: this.#pairs.size,
+        renamedPairs: (renaming) => renamed.get(renaming) ?? [],
+        roundsMax: this.#roundsMax,
+      },
+      this.#exploration.costUsd,
+    );
+    // A way that is to be shown has the same names from its beginning to its end.
+    if (walked.cycle && this.#mode.renames) throw new NotSo({ ...this.#mode, renames: false });
     if (!walked.cycle) this.#mustBeFar(walked);
     return walked;
   }
@@ -342,30 +365,6 @@ const isOfPerson = ({ isDecision }: Edge): boolean => isDecision;
 
 const lostIn = (system: ExploredSystem): string =>
   `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;
-
-/** The same way only once, as if it took the most. */
-const joined = (edges: readonly Edge[]): Edge[] => {
-  const found = new Map<string, Edge>();
-  for (const edge of edges) {
-    const other = found.get(nameOf(edge));
-    found.set(nameOf(edge), other ? { ...other, weight: greaterWeight(other.weight, edge.weight) } : edge);
-  }
-  return [...found.values()];
-};
-
-const NO_PAIRS: readonly number[] = [];
-
-const nameOf = ({ to, uses, without }: Edge): string =>
-  uses.length + without.length === 0 ? `${to}` : `${to} ${uses.join()} ${without.join()}`;
-
-const inOrder = (edges: readonly Edge[]): string =>
-  edges
-    .map((edge) => {
-      const { turns, calls, requests } = edge.weight;
-      return `${nameOf(edge)}:${turns}/${calls}/${requests}`;
-    })
-    .sort()
-    .join(' ');
 
 /** That an agent begins goes without saying, unless nothing else happens. */
 const inWords = (steps: readonly WayStep[]): readonly string[] => {

@@ -1,3 +1,4 @@
+import { type Renaming, renamedAgent } from './alike-nodes.ts';
 import type { AgentOutcome } from './outcomes.ts';
 import type { Weight } from './weight.ts';
 
@@ -26,12 +27,16 @@ export interface Edge {
   readonly isDecision: boolean;
   /** In which states of which machines actors come to rest. */
   readonly seen: readonly string[];
+  /** What the nodes of a tree are called from there on, if others than before. */
+  readonly renaming: Renaming | null;
 }
 
 /** States with their edges, and how many rounds each pair of nodes may have on one way. */
 export interface Graph {
   readonly edges: readonly (readonly Edge[])[];
   readonly pairs: number;
+  /** The numbers of pairs by what they are called from there on. */
+  readonly renamedPairs: (renaming: Renaming) => readonly number[];
   readonly roundsMax: number;
 }
 
@@ -69,9 +74,8 @@ export type Prices = Readonly<Record<string, number>>;
 export const walk = (graph: Graph, prices: Prices = {}): Walked => {
   const found = new Walk(graph);
   const cycle = found.cycle();
-  const agents = new Set<string>();
-  for (const { weight } of found.edges)
-    for (const agent of Object.keys(weight.callsByAgent)) agents.add(agent);
+  const agents = agentsIn(found.edges);
+  const byAgent = cycle ? NO_CALLS : found.callsByAgent(agents);
   const boundFrom = (begins: 'start' | 'decisions'): Bound => {
     const most = (weigh: (weight: Weight) => number): number => (cycle ? 0 : found.most(weigh)[begins]);
     return {
@@ -79,9 +83,7 @@ export const walk = (graph: Graph, prices: Prices = {}): Walked => {
       calls: most(({ calls }) => calls),
       requests: most(({ requests }) => requests),
       feedbacks: most(({ feedbacks }) => feedbacks),
-      callsByAgent: Object.fromEntries(
-        [...agents].map((name) => [name, most(({ callsByAgent }) => callsByAgent[name] ?? 0)]),
-      ),
+      callsByAgent: cycle ? Object.fromEntries(agents.map((name) => [name, 0])) : byAgent[begins],
       costUsd: most(({ callsByAgent }) => costOf(callsByAgent, prices)),
     };
   };
@@ -95,6 +97,21 @@ export const walk = (graph: Graph, prices: Prices = {}): Walked => {
   };
 };
 
+const NO_CALLS = { start: {}, decisions: {} };
+
+/** All that are called, and all whose names they may have. */
+const agentsIn = (edges: Iterable<Edge>): readonly string[] => {
+  const agents = new Set<string>();
+  const renamings = new Set<Renaming>();
+  for (const { weight, renaming } of edges) {
+    for (const agent of Object.keys(weight.callsByAgent)) agents.add(agent);
+    if (renaming) renamings.add(renaming);
+  }
+  // What is added is looked at, too.
+  for (const agent of agents) for (const renaming of renamings) agents.add(renamedAgent(renaming, agent));
+  return [...agents].sort();
+};
+
 const costOf = (calls: Readonly<Record<string, number>>, prices: Prices): number => {
   let cost = 0;
   for (const agent of Object.keys(calls)) cost += (calls[agent] ?? 0) * (prices[agent] ?? 0);
@@ -106,20 +123,35 @@ const leaves = ({
   roundsMax,
   pairs,
   edges,
+  renamedPairs,
 }: Graph): { readonly first: number; readonly next: (at: number, edge: Edge) => number } => {
   const size = edges.length;
   const base = roundsMax + 1;
   const powers = Array.from({ length: pairs }, (_, pair) => base ** pair);
   const leftOf = (vector: number, pair: number): number => Math.floor(vector / (powers[pair] ?? 1)) % base;
+  const known = new Map<Renaming, Map<number, number>>();
+  /** What is left, by the new names. */
+  const renamed = (vector: number, renaming: Renaming): number => {
+    const vectors = known.get(renaming) ?? new Map<number, number>();
+    known.set(renaming, vectors);
+    const found = vectors.get(vector);
+    if (found !== undefined) return found;
+    let result = 0;
+    for (const [pair, as] of renamedPairs(renaming).entries())
+      result += leftOf(vector, pair) * (powers[as] ?? 0);
+    vectors.set(vector, result);
+    return result;
+  };
   return {
     first: (base ** pairs - 1) * size,
-    next: (at, { to, uses, without }) => {
+    next: (at, { to, uses, without, renaming }) => {
       let vector = Math.floor(at / size);
       for (const pair of without) if (leftOf(vector, pair) > 0) return NOWHERE;
       for (const pair of uses) {
         if (leftOf(vector, pair) === 0) return NOWHERE;
         vector -= powers[pair] ?? 0;
       }
+      if (renaming) vector = renamed(vector, renaming);
       return vector * size + to;
     },
   };
@@ -222,6 +254,32 @@ class Walk {
     let decisions = 0;
     for (const at of this.#decided) decisions = Math.max(decisions, bestAt(at));
     return { start: bestAt(this.#first), decisions };
+  }
+
+  /** The most calls of each agent on any way, whatever it is called on the way. */
+  callsByAgent(agents: readonly string[]): Record<'start' | 'decisions', Readonly<Record<string, number>>> {
+    const count = agents.length;
+    const numbers = new Map(agents.map((agent, index) => [agent, index]));
+    const best = new Float64Array(this.#order.length * count);
+    const bestAt = (at: number, agent: number): number =>
+      best[(this.#known.get(at) ?? 0) * count + agent] ?? 0;
+    for (const [index, at] of this.#order.entries())
+      for (const edge of this.#edges[at % this.#edges.length] ?? []) {
+        const to = edge.isDecision ? NOWHERE : this.#next(at, edge);
+        if (to === NOWHERE) continue;
+        for (const [agent, name] of agents.entries()) {
+          const as = edge.renaming ? (numbers.get(renamedAgent(edge.renaming, name)) ?? agent) : agent;
+          const taken = (edge.weight.callsByAgent[name] ?? 0) + bestAt(to, as);
+          best[index * count + agent] = Math.max(best[index * count + agent] ?? 0, taken);
+        }
+      }
+    const from = (places: Iterable<number>): Readonly<Record<string, number>> => {
+      const most = agents.map(() => 0);
+      for (const at of places)
+        for (const agent of agents.keys()) most[agent] = Math.max(most[agent] ?? 0, bestAt(at, agent));
+      return Object.fromEntries(agents.map((name, agent) => [name, most[agent] ?? 0]));
+    };
+    return { start: from([this.#first]), decisions: from(this.#decided) };
   }
 }
 

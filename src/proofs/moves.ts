@@ -1,5 +1,5 @@
 import type { Address } from '../events/event.ts';
-import type { ExploredSystem } from './explored-system.ts';
+import type { ExploredSystem, Part } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
 import type { Keys } from './keys.ts';
 import { isSettledBy } from './private-races.ts';
@@ -8,7 +8,7 @@ import { type Mode, NotSo } from './reductions.ts';
 import { type AskedAgain, askedAgain } from './refusals-aside.ts';
 import { roundsMaxIn, settled, withUsed } from './rounds-aside.ts';
 import type { Possible, Stepper } from './stepper.ts';
-import { greaterWeight, sumOfWeights, timesWeight, WEIGHS_NOTHING, type Weight } from './weight.ts';
+import { greaterWeight, isWithin, sumOfWeights, timesWeight, WEIGHS_NOTHING, type Weight } from './weight.ts';
 
 export interface Move {
   readonly system: ExploredSystem;
@@ -39,6 +39,8 @@ export class Moves {
   readonly #stepper: Stepper;
   readonly #keys: Keys;
   readonly #private: PrivateSteps;
+  /** Agents for which being refused for the last time was seen to be a failure like any other. */
+  readonly #failsWhenRefused = new Set<Address>();
 
   /** What actors were in by themselves. */
   get seen(): Iterable<string> {
@@ -49,7 +51,7 @@ export class Moves {
     this.#mode = mode;
     this.#stepper = stepper;
     this.#keys = keys;
-    this.#private = new PrivateSteps(stepper, keys.idOf);
+    this.#private = new PrivateSteps(stepper, (part) => keys.idOf(part));
   }
 
   /** Everything that can happen next without a person. */
@@ -89,18 +91,36 @@ export class Moves {
     const rest = own.filter((each) => !refused.includes(each));
     const byLabel = new Map(rest.map((each) => [each.choice.label, each]));
     if (isSample) for (const each of byLabel.values()) this.#mustNotMatter(again.last, each);
-    const last = refused.map(({ choice }) => ({
-      choice: { ...choice, label: `${choice.label} for the last time` },
-      taken: this.#variants(again.last, choice, isSample),
-    }));
-    // One that is refused for the last time is not asked again.
-    if (last.some(({ taken }) => taken.some((move) => move.again))) throw this.#notAside();
+    const last = this.#forTheLastTime(refused, { last: again.last, rest, isSample });
     if (!isBack) return [...own, ...last];
     const before = timesWeight(most, again.times);
     return [...rest, ...last].map(({ choice, taken }) => ({
       choice,
       taken: taken.map((move) => ({ ...move, weight: sumOfWeights(before, move.weight) })),
     }));
+  }
+
+  /**
+   * What comes of being refused for the last time. That an agent then fails, as if it had not answered at all, is seen in samples; in
+   * between it goes without saying.
+   */
+  #forTheLastTime(
+    refused: readonly Chosen[],
+    { last, rest, isSample }: { last: ExploredSystem; rest: readonly Chosen[]; isSample: boolean },
+  ): readonly Chosen[] {
+    const fails = rest.find(({ choice: { possible } }) => isFailure(possible));
+    const { address } = refused[0]?.choice.place.record ?? { address: '' };
+    if (fails && !isSample && this.#failsWhenRefused.has(address)) return [];
+    const found = refused.map(({ choice }) => ({
+      choice: { ...choice, label: `${choice.label} for the last time` },
+      taken: this.#variants(last, choice, isSample),
+    }));
+    // One that is refused for the last time is not asked again.
+    if (found.some(({ taken }) => taken.some((move) => move.again))) throw this.#notAside();
+    const isAlike = fails !== undefined && found.every(({ taken }) => isCoveredBy(taken, fails.taken));
+    if (!isAlike && this.#failsWhenRefused.has(address)) throw this.#notAside();
+    if (isAlike) this.#failsWhenRefused.add(address);
+    return found;
   }
 
   /** What an agent says instead must lead to the same, however often it was refused before. */
@@ -173,7 +193,11 @@ export class Moves {
       if (!this.#mode.summarizes || other === place.record.address) continue;
       const places = this.#private.placesOf(there, other);
       if (places.length < 2) continue;
-      const using = { stepper: this.#stepper, own: this.#private, idOf: this.#keys.idOf };
+      const using = {
+        stepper: this.#stepper,
+        own: this.#private,
+        idOf: (part: Part) => this.#keys.idOf(part),
+      };
       const most = isSettledBy({ there, possible, stepped, places }, using);
       if (!most) throw new NotSo({ ...this.#mode, summarizes: false });
       weight = sumOfWeights(weight, most);
@@ -207,6 +231,16 @@ interface Chosen {
   readonly choice: Choice;
   readonly taken: readonly Taken[];
 }
+
+const isFailure = (possible: Possible | null): boolean =>
+  possible?.step.kind === 'answers' && possible.step.outcome.fails === true;
+
+/** Whether some moves lead where others lead, and take no more. */
+const isCoveredBy = (moves: readonly Taken[], others: readonly Taken[]): boolean =>
+  keysIn(moves) === keysIn(others) &&
+  moves.every(({ weight, without }) =>
+    others.some((other) => other.without.join() === without.join() && isWithin(weight, other.weight)),
+  );
 
 const keysIn = (moves: readonly Taken[]): string =>
   moves

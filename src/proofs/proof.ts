@@ -9,6 +9,8 @@ export interface Exploration {
   readonly input: unknown;
   /** What each agent may do, by its name, and by what it is given. */
   readonly outcomes: Outcomes;
+  /** True: agents of nodes that are declared alike may do the same, but for the names. */
+  readonly isAlike?: boolean;
   /** How the contexts of machines reduce, by their names; those of the package reduce by themselves. */
   readonly reduce?: Reductions;
   /** Where to give up; 20,000 states unless set: a few seconds, and some hundred megabytes. */

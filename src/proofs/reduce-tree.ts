@@ -106,7 +106,8 @@ export const reduceRecord = (view: TreeView, id: string, record: NodeRecord) => 
   };
 };
 
-const isNew = (output: Json): boolean => isJsonObject(output) && output[FRESH] !== undefined;
+/** Whether an artifact is like no other. */
+export const isNew = (output: Json): boolean => isJsonObject(output) && output[FRESH] !== undefined;
 
 const waitsOf = (
   view: TreeView,

@@ -1,6 +1,6 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Registry } from '../actors/registry.ts';
-import type { Json } from '../events/json.ts';
+import { AGENT } from '../machines/agent-machine.ts';
 import { boardMachine } from '../machines/board-machine.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import type { CoordinatorState } from '../machines/coordinator-state.ts';
@@ -11,12 +11,13 @@ import { storyMachine } from '../machines/story-machine.ts';
 import { tightMachine } from '../machines/tight-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
 import type { TreeState } from '../machines/tree-state.ts';
+import { kindsOf } from './alike-nodes.ts';
 import { REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
 import { reducePhases } from './reduce-phase.ts';
 import { reduceBoard, reduceStory } from './reduce-stories.ts';
 import { reduceRepeat, reduceTight } from './reduce-tight.ts';
 import { farOf, reduceTree, treeReductions } from './reduce-tree.ts';
-import { outlookOf } from './tree-outlook.ts';
+import { outlookOf, type TreeOutlook } from './tree-outlook.ts';
 
 /** Which shortcuts an exploration takes. Each is checked while it is taken, and left out if it does not hold. */
 export interface Mode {
@@ -30,6 +31,8 @@ export interface Mode {
   readonly setsAside: boolean;
   /** What can only go on when a person decides is forgotten. */
   readonly forgets: boolean;
+  /** Nodes of a tree that are alike but for their names are not told apart. */
+  readonly renames: boolean;
 }
 
 /** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
@@ -52,18 +55,20 @@ const REDUCTIONS_BY_MACHINE = new Map<unknown, Reduce>([
 ]);
 
 /** What can still come of a tree, which it and its coordinator know together; null if that is not known. */
-export type Outlook = (tree: ActorRecord, coordinator: ActorRecord) => Json | null;
+export type Outlook = (tree: ActorRecord, coordinator: ActorRecord) => TreeOutlook | null;
 
 /** How the actors of an exploration reduce: each by itself, and trees as a whole unless what they are told apart by counts. */
 export interface ReductionsInUse {
   readonly reductionOf: (machine: string) => Reduce | undefined;
   readonly outlook: Outlook | undefined;
+  /** What sort of node each of a tree is; null if they go by their names. */
+  readonly kinds: (tree: ActorRecord) => ReadonlyMap<string, string> | null;
 }
 
 export const reductionsFor = (
   registry: Registry,
   given: Reductions,
-  { counts, forgets }: Mode,
+  { counts, forgets, renames }: Mode,
 ): ReductionsInUse => {
   const byName: Reductions = { ...REDUCTIONS, ...treeReductions(counts), ...given };
   const reductionOf = (machine: string): Reduce | undefined =>
@@ -72,7 +77,11 @@ export const reductionsFor = (
     reductionOf(tree.machine) === reduceTree && !Object.hasOwn(given, COORDINATOR)
       ? outlookOf(contextOf<TreeState>(tree), contextOf<CoordinatorState>({ snapshot }), farOf(counts))
       : null;
-  return { reductionOf, outlook: forgets ? outlook : undefined };
+  const isOurs = !Object.hasOwn(given, AGENT);
+  // Of a tree that is a step of a plan others may know the nodes by their names.
+  const kinds = (tree: ActorRecord) =>
+    renames && isOurs && tree.parent === null ? kindsOf(contextOf<TreeState>(tree)) : null;
+  return { reductionOf, outlook: forgets ? outlook : undefined, kinds };
 };
 
 /** Kept for the machine of tree runs, and under the name of the coordinator, only. */

@@ -1,6 +1,7 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { type CoordinatorState, countOf, type Rounds } from '../machines/coordinator-state.ts';
+import type { Renaming } from './alike-nodes.ts';
 import type { ExploredSystem } from './explored-system.ts';
 
 /**
@@ -79,5 +80,12 @@ export const settled = (
   if (isEmpty(state.rounds) && isEmpty(state.granted)) return { system, used: found };
   return { system: withRounds(system, record, { rounds: {}, granted: {} }), used: found };
 };
+
+/** The same pair, by other names. */
+export const renamedPair = (pair: string, renaming: Renaming): string =>
+  pair
+    .split(SEPARATOR)
+    .map((node) => renaming.get(node) ?? node)
+    .join(SEPARATOR);
 
 const isEmpty = (rounds: Rounds): boolean => Object.keys(rounds).length === 0;

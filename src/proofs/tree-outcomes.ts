@@ -11,24 +11,31 @@ const FAILS: AgentOutcome = { name: 'fails', fails: true };
 /** Its agent is told what is wrong with it and asked again, as often as it is called for a request. */
 const REFUSED: AgentOutcome = { name: 'reports what cannot be taken', output: null, feedback: [{}] };
 
-/**
- * What is left out, and took no more in any tree of up to 3 nodes (`test/proofs/tree-outcomes.test.ts`): several feedbacks in one
- * answer, requests for context, and a node that leaves its result as it was.
- */
-const ASSUMED = 'each answer has one request for a fix or something new';
+/** In trees of so many nodes each may ask any node above it for a fix. Whom it asks multiplies the states of larger ones by hundreds. */
+const NODES_MAX = 4;
 
-export const ASSUMED_IN_TREE = ` (as long as ${ASSUMED})`;
+const isLarge = ({ nodes }: Pick<TreeRunInput, 'nodes'>): boolean => nodes.length > NODES_MAX;
 
 /**
- * Whatever the agents of a tree may do, as far as it makes a difference to it: a node may ask any node above it for a fix. What a planner
- * may plan is beyond all counting: then whoever wants to know says what it may do.
+ * What is left out. Several feedbacks in one answer, requests for context, and a node that leaves its result as it was took no more in any
+ * tree of up to 3 nodes (`test/proofs/tree-outcomes.test.ts`). Requests to nodes further above do take more, and are left out of large
+ * trees only.
  */
-export const outcomesInTree = ({ nodes }: TreeRunInput): Outcomes => {
+export const assumedInTree = (input: Pick<TreeRunInput, 'nodes'>): string =>
+  ` (as long as each answer has one request for a fix${isLarge(input) ? ', to the node above,' : ''} or something new)`;
+
+/**
+ * Whatever the agents of a tree may do, as far as it makes a difference to it: a node may ask any node above it for a fix, in a large tree
+ * the nearest. What a planner may plan is beyond all counting: then whoever wants to know says what it may do.
+ */
+export const outcomesInTree = (input: TreeRunInput): Outcomes => {
+  const { nodes } = input;
   if (nodes.some(({ plans }) => plans)) return () => [];
   const tree = shapeOf(nodes);
-  return (_, input) => {
-    const { node = '' } = (isJsonObject(input) ? input : {}) as { readonly node?: string };
-    const targets = ancestorsOf(tree, node).filter((each) => tree[each]?.works === true);
+  return (_, given) => {
+    const { node = '' } = (isJsonObject(given) ? given : {}) as { readonly node?: string };
+    const above = ancestorsOf(tree, node).filter((each) => tree[each]?.works === true);
+    const targets = isLarge(input) ? above.slice(0, 1) : above;
     return [NEW, ...targets.map((target) => reports(node, target)), REFUSED, FAILS];
   };
 };

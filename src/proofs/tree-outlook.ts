@@ -10,30 +10,44 @@ import {
   causeIn,
   chainOf,
   isFarFrom,
+  isNew,
   reduceCounts,
   reduceRecord,
   reduceWhole,
   sorted,
 } from './reduce-tree.ts';
 
+/** What can still come of a tree: of it as a whole, and of each of its nodes, to which the nodes above are known by how far up they are. */
+export interface TreeOutlook {
+  readonly whole: Json;
+  readonly nodes: readonly NodeOutlook[];
+}
+
+export interface NodeOutlook {
+  readonly id: string;
+  readonly parent: string | null;
+  readonly sees: Json;
+}
+
 /**
  * What can still come of a tree as long as no person decides anything: less than what its actors know. A node that has put something
  * before a person does not run again, nor does one that waits for such a node; how they got there is forgotten. Null for trees of
  * which that is not known: with planners, conditions, loops, needs across the tree, or questions that expire.
  */
-export const outlookOf = (state: TreeState, coordinator: CoordinatorState, far: number): Json => {
+export const outlookOf = (
+  state: TreeState,
+  coordinator: CoordinatorState,
+  far: number,
+): TreeOutlook | null => {
   if (!isPlain(state, coordinator)) return null;
   const scene = sceneOf(state, coordinator);
   const known = { ...reduceWhole(state), ...reduceCounts(coordinator, far) };
+  const { halt } = state;
   // Nothing begins any more: what is at work is heard, and that is all.
-  if (state.halt)
-    return { ...known, halt: [state.halt.verdict, state.halt.met?.limit ?? null], atWork: atWork(scene) };
-  return {
-    ...known,
-    nodes: Object.fromEntries(scene.ids.map((id) => [id, nodeIn(scene, id)])),
-    feedbacks: sorted(scene.entries.flatMap((entry) => feedbackIn(scene, entry))),
-    ...holdsIn(scene),
-  };
+  const whole = halt ? { ...known, halt: [halt.verdict, halt.met?.limit ?? null] } : known;
+  const seenBy = halt ? atWork(scene) : goingOn(scene);
+  const nodes = scene.ids.map((id) => ({ id, parent: scene.aboveOf(id)[0] ?? null, sees: seenBy(id) }));
+  return { whole, nodes };
 };
 
 /** Whether nothing ends but what is heard to the end: no planner, no condition and no time limit calls anything off. */
@@ -112,16 +126,38 @@ const stuckIn = (scene: Pick<Scene, 'state' | 'ids' | 'entries' | 'aboveOf'>): R
   return stuck;
 };
 
-const atWork = ({ state, ids, entries }: Scene): Json => {
-  const endsOf = (feedbacks: readonly string[]): Json =>
-    sorted(entries.filter(({ id }) => feedbacks.includes(id)).map(({ from, to, kind }) => [from, to, kind]));
-  return ids.flatMap((id): Json[] => {
-    const { status, bound, verifies, refusals } = recordOf(state, id);
-    if (status !== 'working') return [];
-    // One that verifies is not held to what it was given to fix.
-    const given = verifies.length > 0 ? [] : bound.map((each) => each.id);
-    return [[id, endsOf(given), endsOf(verifies), refusals]];
-  });
+type SeenBy = (id: string) => Json;
+
+const depthOf = ({ aboveOf }: Pick<Scene, 'aboveOf'>, id: string): number => aboveOf(id).length;
+
+const atWork = (scene: Scene): SeenBy => {
+  const { state, entries } = scene;
+  const isWorking = (id: string): boolean => recordOf(state, id).status === 'working';
+  // One that verifies is not held to what it was given to fix.
+  const isGiven = ({ id, to }: Entry): boolean => {
+    const { bound, verifies } = recordOf(state, to);
+    return isWorking(to) && verifies.length === 0 && bound.some((each) => each.id === id);
+  };
+  return (id) => {
+    const { verifies, refusals } = recordOf(state, id);
+    const ends = (isMeant: (entry: Entry) => boolean): Json =>
+      sorted(
+        entries
+          .filter((entry) => entry.from === id && isMeant(entry))
+          .map(({ to, kind }) => [depthOf(scene, to), kind]),
+      );
+    const own = isWorking(id) ? [refusals, ends((entry) => verifies.includes(entry.id))] : null;
+    return [own, ends(isGiven)];
+  };
+};
+
+const goingOn = (scene: Scene): SeenBy => {
+  const holds = holdsIn(scene);
+  return (id) => [
+    nodeIn(scene, id),
+    sorted(scene.entries.filter(({ from }) => from === id).flatMap((entry) => feedbackIn(scene, entry))),
+    holds.map((each) => each.has(id)),
+  ];
 };
 
 const nodeIn = (scene: Scene, id: string): Json => {
@@ -130,8 +166,13 @@ const nodeIn = (scene: Scene, id: string): Json => {
   if (!state.records[id]) return null;
   const record = recordOf(state, id);
   const isLeaf = childrenOf(scene, id).length === 0;
-  // A result that nobody works from is made anew only when all above it stands, and nothing there is being fixed.
-  const isLeft = isLeaf && aboveOf(id).some((each) => stuck.has(each) || heldForGood.has(each));
+  const [parent] = aboveOf(id);
+  // A result that nobody works from is made anew only when all above it stands, and nothing there is being fixed; what it was made from makes no
+  // difference while that is about to be something new.
+  const isLeft =
+    isLeaf &&
+    (aboveOf(id).some((each) => stuck.has(each) || heldForGood.has(each)) ||
+      (parent !== undefined && mustChange(state, parent)));
   const { isCurrent, willBeCurrent, output, ...reduced } = reduceRecord(viewOf(state), id, record);
   const [repeats, failuresInRow, refusals] = reduced.counts;
   return {
@@ -139,12 +180,21 @@ const nodeIn = (scene: Scene, id: string): Json => {
     answers: reduced.answers,
     taking: record.taking,
     counts: [repeats ?? 0, failuresInRow ?? 0, refusals ?? 0],
-    verifies: record.verifies.length > 0,
+    verifies: record.status === 'working' && record.verifies.length > 0,
     cause: causeIn(above, id, record),
     output: isLeaf ? null : output,
     isCurrent: !isLeft && mayStand(record) ? isCurrent : null,
     willBeCurrent: isLeft ? null : willBeCurrent,
   };
+};
+
+/**
+ * Whether a node has to run again, and will have made something new then. One that is blocked does; any other may be given something to
+ * fix before that, at which it may fail, and what it made before stands.
+ */
+const mustChange = (state: TreeState, id: string): boolean => {
+  const { status, verifies, hash, output } = recordOf(state, id);
+  return (status === 'blocked' || verifies.length > 0) && (hash === null || isNew(output));
 };
 
 /** Whether what it has made may be its result without another run: a fix that fails leaves it as it was. */
@@ -177,21 +227,24 @@ const feedbackIn = (scene: Scene, entry: Entry): readonly Json[] => {
   // Of one that is stuck it counts only whether its target has still to do with it.
   const isOver = stage === 'asking' || stage === 'verifying' || waits || scene.stuck.has(to);
   if (scene.stuck.has(from) && isOver) return [];
-  return [[from, to, kind, priority, waits ? 'waits' : stage, chainOf(scene.above, entry)]];
+  return [[depthOf(scene, to), kind, priority, waits ? 'waits' : stage, chainOf(scene.above, entry)]];
 };
 
-/** What is held back below nodes that are being fixed, and what runs at once since a verification waits for it. */
-const holdsIn = (scene: Scene): { readonly [name: string]: Json } => {
-  const { state, entries, stuck, heldForGood } = scene;
+/**
+ * Nodes below which something is held back as they are being fixed, nodes that are held back for good, and those that run at once since a
+ * verification waits for them.
+ */
+const holdsIn = (scene: Scene): readonly ReadonlySet<string>[] => {
+  const { state, ids, entries, stuck, heldForGood, aboveOf } = scene;
+  const isFree = (id: string): boolean =>
+    !stuck.has(id) && !aboveOf(id).some((each) => heldForGood.has(each));
   const held = Object.values(state.open)
     .map(({ target }) => target)
-    .filter((target) => !heldForGood.has(target));
+    // Those below it that can still run.
+    .filter((target) => ids.some((id) => isFree(id) && aboveOf(id).includes(target)));
   const ways = entries
     .filter((entry) => stuck.has(entry.from) && (entry.stage === 'verifying' || waitsForTarget(scene, entry)))
-    .flatMap(({ from, to }) => between(scene, from, to));
-  return {
-    held: [...new Set(held)].sort(),
-    heldForGood: [...heldForGood].sort(),
-    ways: [...new Set(ways)].sort(),
-  };
+    .flatMap(({ from, to }) => between(scene, from, to))
+    .filter((id) => !stuck.has(id));
+  return [new Set(held), new Set(ids.filter((id) => !stuck.has(id) && !isFree(id))), new Set(ways)];
 };

@@ -7,6 +7,7 @@ import { phaseMachine } from '../machines/phase-machine.ts';
 import type { PhaseRunInput } from '../machines/phase-state.ts';
 import { runMachine } from '../machines/run-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
+import type { TreeRunInput } from '../machines/tree-state.ts';
 import { ASSUMED, isCoarse, withExploredShapes } from './explore-phases.ts';
 import { explore } from './explorer.ts';
 import { loopsIn, type NestedLoop, outcomesOf } from './loop-outcomes.ts';
@@ -14,7 +15,7 @@ import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
 import { FAR } from './reduce.ts';
 import { inputsApart, sumOf } from './story-outcomes.ts';
-import { ASSUMED_IN_TREE } from './tree-outcomes.ts';
+import { assumedInTree } from './tree-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -71,7 +72,7 @@ const assumedOf = (loops: readonly NestedLoop[]): string => {
   // Each is what the machine of its loop takes.
   const assumed = loops.map(({ machine, input }) => {
     if (machine === runMachine) return WITHOUT_FEEDBACK;
-    if (machine === treeMachine) return ASSUMED_IN_TREE;
+    if (machine === treeMachine) return assumedInTree(input as unknown as TreeRunInput);
     return machine === phaseMachine && isCoarse(input as unknown as PhaseRunInput) ? ASSUMED : '';
   });
   return [...new Set(assumed)].join('');
@@ -126,7 +127,7 @@ const proofOf = async (
     (known, { workflow, input }) => withExploredShapes(known, workflow, input as unknown as PhaseRunInput),
     registry,
   );
-  if (apart.length === 0) return explore(explored, { ...given, outcomes });
+  if (apart.length === 0) return explore(explored, { ...given, outcomes, isAlike: !given.outcomes });
   const known = new Map<string, Proof>();
   const proofs: Proof[] = [];
   for (const { kind, input } of apart) {

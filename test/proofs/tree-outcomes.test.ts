@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { nodesOf } from '../../bench/shipped-loops.ts';
 import { type AgentOutcome, createRuntime, type Json, treeRun, type Workflow } from '../../src/index.ts';
-import { outcomesInTree } from '../../src/proofs/tree-outcomes.ts';
+import { assumedInTree, outcomesInTree } from '../../src/proofs/tree-outcomes.ts';
 import { rounds } from '../support/runtimes.ts';
 
 const item = (from: string, to: string, more: Record<string, Json> = {}): Json => ({
@@ -93,5 +93,26 @@ describe('what the proof of a tree leaves out', () => {
       ]);
       if (parents.length > 1) expect(more.states).toBeGreaterThanOrEqual(usual.states);
     }
+  });
+});
+
+describe('whom a node may ask', () => {
+  it.each([
+    [
+      [0, 1, 2],
+      ['n2', 'n1', 'n0'],
+    ],
+    [[0, 1, 2, 3], ['n3']],
+  ] as const)('K5, C4: in a chain with parents %j the last may ask %j', async (parents, asked) => {
+    const nodes = nodesOf(parents);
+    const tree = treeRun('tree', { nodes }) as Workflow;
+    const given = tree.options.prepare?.({ task: null }) as Parameters<typeof outcomesInTree>[0];
+    const last = `n${parents.length}`;
+    const names = outcomesInTree(given)(last, { node: last }).map(({ name }) => name);
+    expect(names.filter((name) => name.startsWith('asks'))).toEqual(
+      asked.map((id) => `asks ${id} for a fix`),
+    );
+    // Of large trees it is said with the bound.
+    expect(assumedInTree(given).includes('to the node above')).toBe(asked.length === 1);
   });
 });
