@@ -20,13 +20,15 @@ interface NamedNode {
   readonly text: string;
 }
 
-const kinds = new WeakMap<TreeState['nodes'], ReadonlyMap<string, string> | null>();
+const kinds = new WeakMap<TreeState['nodes'], ReadonlyMap<string, number> | null>();
 
-/** What sort of node each is, by its declaration; null if no two that have the same parent are of one sort, or if nodes share an agent. */
-export const kindsOf = ({ nodes, roles }: TreeState): ReadonlyMap<string, string> | null => {
+/** What sort of node each is, by its declaration, as a number; null if no two that have the same parent are of one sort, or if nodes share an agent. */
+export const kindsOf = ({ nodes, roles }: TreeState): ReadonlyMap<string, number> | null => {
   const known = kinds.get(nodes);
   if (known !== undefined) return known;
-  const found = new Map(nodes.map((node) => [node.id, kindOf(node, roles)]));
+  const texts = nodes.map((node) => kindOf(node, roles));
+  // The first node of each sort stands for it.
+  const found = new Map(nodes.map(({ id }, index) => [id, texts.indexOf(texts[index] ?? '')]));
   const places = new Set(nodes.map(({ id, parent }) => `${parent} ${found.get(id)}`));
   const agents = new Set(nodes.map(({ agent }) => agent));
   const result = places.size < nodes.length && agents.size === nodes.length ? found : null;

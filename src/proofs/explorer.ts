@@ -21,14 +21,17 @@ const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
 const COMPARED_FIRST = 100;
 const COMPARED_THEN = 7;
-/** In so many states every answer is tried after every number of tries, and then in one of some. */
+/** In so many states every answer is tried after every number of tries, and then in one of some: agents are the same everywhere. */
 const SUMMARIES_FIRST = 20;
+const SUMMARIES_THEN = 20;
 /** Of the nth on, one in n by so many is a sample: about a hundred each time that their number doubles. */
 const SAMPLES_AMONG_MANY = 140;
 
 /** Samples get rarer: what a reduction loses shows in many states, and the first of each kind are met early. */
-const isSampled = (nth: number, first: number): boolean =>
-  nth <= first || nth % Math.max(COMPARED_THEN, Math.ceil(nth / SAMPLES_AMONG_MANY)) === 0;
+const isSampled = (nth: number, first: number, then: number): boolean =>
+  nth <= first || nth % Math.max(then, Math.ceil(nth / SAMPLES_AMONG_MANY)) === 0;
+
+const isTriedFully = (state: number): boolean => isSampled(state, SUMMARIES_FIRST, SUMMARIES_THEN);
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
@@ -140,7 +143,7 @@ class Explorer {
       for (const [state, [system, ...alike]] of open) {
         decided.add(state);
         if (!system) continue;
-        const edges = this.#edgesOf(this.#moves.decisions(system, isSampled(state, SUMMARIES_FIRST)), state);
+        const edges = this.#edgesOf(this.#moves.decisions(system, isTriedFully(state)), state);
         this.#edges[state] = [...(this.#edges[state] ?? []), ...edges];
         this.#transitions += edges.length;
         for (const other of alike) this.#mustDecideAlike(other, edges);
@@ -204,7 +207,7 @@ class Explorer {
     }
     const isAsking = system.isAsking();
     if (isAsking) this.#asking.set(state, [system, ...(this.#asking.get(state) ?? [])]);
-    const moves = this.#moves.from(system, isSampled(state, SUMMARIES_FIRST));
+    const moves = this.#moves.from(system, isTriedFully(state));
     if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
     this.#edges[state] = this.#edgesOf(moves, state);
     this.#transitions += this.#edges[state]?.length ?? 0;
@@ -215,7 +218,7 @@ class Explorer {
     return joined(
       moves.map((move) => {
         const { state: to, isNew } = this.#enter(move.system, move.key);
-        if (!isNew && (!move.isRepeat || isSampled(state, 0))) this.#compare(move.system, to);
+        if (!isNew && (!move.isRepeat || isSampled(state, 0, COMPARED_THEN))) this.#compare(move.system, to);
         return this.#edgeOf(move, to);
       }),
     );
@@ -239,7 +242,7 @@ class Explorer {
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    if (system.verdict() !== null || !isSampled(this.#revisits, COMPARED_FIRST)) return;
+    if (system.verdict() !== null || !isSampled(this.#revisits, COMPARED_FIRST, COMPARED_THEN)) return;
     // What persons may say is looked at when all else is known.
     const asking = this.#asking.get(state);
     if (asking && asking.length < ASKING_MAX) asking.push(system);

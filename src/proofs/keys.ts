@@ -2,6 +2,7 @@ import type { ActorRecord } from '../actors/actor-record.ts';
 import { canonicalJson } from '../events/encode.ts';
 import type { Address } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
+import type { OpenCall } from '../events/turn.ts';
 import { AGENT } from '../machines/agent-machine.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import { agentId } from '../machines/run-messages.ts';
@@ -25,6 +26,8 @@ export class Keys {
   // Most actors of a state are those of the state before it.
   readonly #known = new WeakMap<ActorRecord, number>();
   readonly #trees = new WeakMap<ActorRecord, SeenTree>();
+  readonly #work = new WeakMap<ActorRecord, number>();
+  readonly #keys = new WeakMap<ExploredSystem, string>();
   readonly #orders = new WeakMap<ExploredSystem, NodeOrder>();
   readonly #ids = new Map<string, number>();
 
@@ -33,6 +36,12 @@ export class Keys {
   }
 
   keyOf(system: ExploredSystem): string {
+    const key = this.#keys.get(system) ?? this.#newKeyOf(system);
+    this.#keys.set(system, key);
+    return key;
+  }
+
+  #newKeyOf(system: ExploredSystem): string {
     if (this.#using.outlook && system.isAsking() && system.isAtRest()) return RESTS;
     const wholes = this.#treesIn(system);
     const found = [...wholes.values()].map(({ id }) => id);
@@ -55,7 +64,11 @@ export class Keys {
 
   /** A small number for what one actor comes down to. */
   idOf({ record, open: { begun } }: Part): number {
-    const id = this.#recordId(record);
+    return this.#withBegun(this.#recordId(record), begun);
+  }
+
+  /** What has left its queue is not in the record. */
+  #withBegun(id: number, begun: readonly OpenCall[]): number {
     return begun.length === 0 ? id : this.#numbered(`${id} ${begun.map(({ call }) => call).join(' ')}`);
   }
 
@@ -112,7 +125,7 @@ export class Keys {
       nodes.map(({ id, parent, sees }) => {
         const agent = agentOf(tree, id);
         const work = this.#workOf(system, `${tree.address}/${agentId(agent)}`, id);
-        return { id, parent, agent, text: `${this.#numbered(kinds.get(id) ?? '')} ${sees} ${work}` };
+        return { id, parent, agent, text: `${kinds.get(id)} ${sees} ${work}` };
       }),
     );
     this.#orders.set(system, order);
@@ -124,11 +137,16 @@ export class Keys {
     const part = system.partOf(agent);
     if (!part || isAtRest(part.record)) return null;
     const { record, open } = part;
+    const id = this.#work.get(record) ?? this.#numbered(this.#workIn(record, node));
+    this.#work.set(record, id);
+    return this.#withBegun(id, open.begun);
+  }
+
+  #workIn(record: ActorRecord, node: string): string {
     const [value = null, context = null, ...waits] = stateOf(record, this.#using.reductionOf);
     // Its requests go by the name of the node.
     const requests = canonicalJson(context).replaceAll(JSON.stringify(node), '"@"');
-    const text = `${canonicalJson([record.machine, value, ...waits])} ${requests}`;
-    return this.#numbered(`${text} ${open.begun.map(({ call }) => call).join(' ')}`);
+    return `${canonicalJson([record.machine, value, ...waits])} ${requests}`;
   }
 }
 

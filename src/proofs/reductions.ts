@@ -62,7 +62,7 @@ export interface ReductionsInUse {
   readonly reductionOf: (machine: string) => Reduce | undefined;
   readonly outlook: Outlook | undefined;
   /** What sort of node each of a tree is; null if they go by their names. */
-  readonly kinds: (tree: ActorRecord) => ReadonlyMap<string, string> | null;
+  readonly kinds: (tree: ActorRecord) => ReadonlyMap<string, number> | null;
 }
 
 export const reductionsFor = (
