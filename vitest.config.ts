@@ -7,7 +7,10 @@ const isDeep = LOOPWRIGHT_DEEP === '1';
 const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
 
 const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
-/** What measures time or memory of its own process, or in which order things happen there: what ran before it would change that. */
+/**
+ * What measures time or memory of its own process, which others have used before it; and what puts something in the place of modules
+ * (`vi.mock`): those that a worker has loaded for another file stay as they are.
+ */
 const ALONE = ['test/events/payload-limits.test.ts', 'test/simulation/runtime-simulation.test.ts'];
 
 export default defineConfig({
