@@ -61,6 +61,8 @@ export const measureProof = async ({
 
 /** One for each core that there is at least. */
 const THREADS = 2;
+/** States are many and short-lived: with what Node has usually, a quarter of the time goes into looking for those that are not. */
+const YOUNG_MB = 128;
 
 /** Each loop is a proof of its own, and whichever thread is free takes the next one, the longest first: those that are declared last. */
 const provedByAll = async (
@@ -70,7 +72,10 @@ const provedByAll = async (
   const rows: ProvedLoop[] = [];
   const left = [...shippedLoops(nodesMax).keys()];
   const work = async (): Promise<void> => {
-    const worker = new Worker(new URL('./proof-thread.js', import.meta.url), { workerData: { nodesMax } });
+    const worker = new Worker(new URL('./proof-thread.js', import.meta.url), {
+      workerData: { nodesMax },
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     try {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         worker.postMessage(next, []);

@@ -1,10 +1,12 @@
+import { hashText } from '../events/blob.ts';
+import { canonicalJson } from '../events/encode.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { Spent } from '../events/usage.ts';
 import type { AgentReply, AgentSettings } from './agent-work.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
 import type { Budget, Limits, MetLimit } from './limits.ts';
 import { isBlocked, type LoopState, type Loops, openLoops } from './loop-state.ts';
-import { hashOf, needsOf, type Plan, type Step } from './plan.ts';
+import { needsOf, type Plan, type Step } from './plan.ts';
 
 /** What a gate sends back to a step. */
 export interface Feedback {
@@ -144,11 +146,31 @@ export const inputOf = (state: RunState, step: Step): Json => {
   };
 };
 
+const texts = new WeakMap<object, string>();
+
+/** Never changed in place: its text is made once. */
+const textOf = (part: object): string => {
+  const known = texts.get(part) ?? canonicalJson(part as unknown as Json);
+  texts.set(part, known);
+  return known;
+};
+
+const keys = new WeakMap<RunState['steps'], Map<Step, string>>();
+
 /** What the work of a step depends on: the same key gives the same work, so that it need not be done again. */
 export const keyOf = (state: Steps, step: Step): string => {
+  const known = keys.get(state.steps) ?? new Map<Step, string>();
+  keys.set(state.steps, known);
+  const key = known.get(step) ?? newKeyOf(state, step);
+  known.set(step, key);
+  return key;
+};
+
+/** That of `[step, needs, feedback, rejections]` as a whole. */
+const newKeyOf = (state: Steps, step: Step): string => {
   const { feedback, rejections } = stepOf(state, step.id);
   const needs = needsOf(state.plan, step).map(({ id }) => [id, stepOf(state, id).hash]);
-  return hashOf([step as unknown as Json, needs, feedback as unknown as Json, rejections]);
+  return hashText(`[${textOf(step)},${canonicalJson(needs)},${textOf(feedback)},${rejections}]`);
 };
 
 /** The steps whose results stand: made from what those that they need have made last. */
