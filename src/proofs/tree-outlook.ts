@@ -188,18 +188,17 @@ const nodeIn = (scene: Scene, id: string): Json => {
   };
 };
 
-/**
- * Whether a node has to run again, and will have made something new then. One that is blocked does; any other may be given something to
- * fix before that, at which it may fail, and what it made before stands.
- */
+/** Whether a node has to run again, and will have made something new then. */
 const mustChange = (state: TreeState, id: string): boolean => {
-  const { status, verifies, hash, output } = recordOf(state, id);
-  return (status === 'blocked' || verifies.length > 0) && (hash === null || isNew(output));
+  const record = recordOf(state, id);
+  return !mayStand(record) && (record.hash === null || isNew(record.output));
 };
 
-/** Whether what it has made may be its result without another run: a fix that fails leaves it as it was. */
-const mayStand = ({ status, bound, verifies }: NodeRecord): boolean =>
-  status === 'done' || (status !== 'blocked' && bound.length > 0 && verifies.length === 0);
+/**
+ * Whether what it has made may be its result without another run: a fix that fails leaves it as it was, and whoever is not blocked may be
+ * given something to fix, if only after its answer was refused.
+ */
+const mayStand = ({ status, verifies }: NodeRecord): boolean => status !== 'blocked' && verifies.length === 0;
 
 /**
  * Whether it makes no difference yet how far a feedback is. A target that is blocked, or verifies what it is blocked by, has fixed what
