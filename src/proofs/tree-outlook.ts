@@ -226,9 +226,9 @@ const feedbackIn = (scene: Scene, entry: Entry): readonly Json[] => {
   // Of one that is stuck it counts only whether its target has still to do with it.
   const isOver = stage === 'asking' || stage === 'verifying' || waits || scene.stuck.has(to);
   if (scene.stuck.has(from) && isOver) return [];
-  // What is in line holds nothing back yet, which shows when what does so now is over.
-  const place = !waits ? stage : stage === 'queued' ? 'in line' : 'waits';
-  return [[depthOf(scene, to), kind, priority, place, chainOf(scene.above, entry)]];
+  // What is queued for the first time holds nothing back yet, which shows when what does so now is over.
+  const holds = Object.hasOwn(scene.state.open, entry.id);
+  return [[depthOf(scene, to), kind, priority, waits ? 'waits' : stage, holds, chainOf(scene.above, entry)]];
 };
 
 /**
