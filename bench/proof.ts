@@ -61,7 +61,7 @@ export const measureProof = async ({
 
 /** One for each core that there is at least. */
 const THREADS = 2;
-/** States are many and short-lived: with what Node has usually, a quarter of the time goes into looking for those that are not. */
+/** What a state is made of is short-lived. */
 const YOUNG_MB = 128;
 
 /** Each loop is a proof of its own, and whichever thread is free takes the next one, the longest first: those that are declared last. */

@@ -9,10 +9,11 @@ import type { Json } from './json.ts';
 export const encodeOwn = (value: unknown, root: string): Encoded => {
   size = 0;
   const ordered = order(value, 0);
+  if (ordered === UNUSUAL) return encode(value, { undefinedMembers: 'drop', root });
+  const encoded = new OwnEncoded(ordered);
   // Sizes that count bytes: rare enough to be looked at closely.
-  if (ordered === UNUSUAL || size > SIZE_UNSUSPICIOUS)
-    return encode(value, { undefinedMembers: 'drop', root });
-  return new OwnEncoded(ordered);
+  const isLarge = size > SIZE_UNSUSPICIOUS && encoded.json.length > LENGTH_UNSUSPICIOUS;
+  return isLarge ? encode(value, { undefinedMembers: 'drop', root }) : encoded;
 };
 
 /** Its text is made when somebody asks for it: what is tried out, and not written down, does without. */
@@ -31,14 +32,16 @@ class OwnEncoded implements Encoded {
 }
 
 const UNUSUAL = Symbol('unusual');
-/** A character takes up to six in a text, where it may be escaped, and up to four bytes. */
-const SIZE_UNSUSPICIOUS = DEFAULT_LIMITS.bytes / 4 / 6;
+/** A character takes up to four bytes. */
+const LENGTH_UNSUSPICIOUS = DEFAULT_LIMITS.bytes / 4;
+/** Where it is escaped, it takes up to six characters: a value of this size has no longer text, which need not be made to know that. */
+const SIZE_UNSUSPICIOUS = LENGTH_UNSUSPICIOUS / 6;
 /** What anything takes that is not a text: as many characters as a number may have, by six. */
 const SIZE_OF_ANY = 5;
 const DEPTH_UNSUSPICIOUS = 16;
 const ITEMS_UNSUSPICIOUS = 1_000;
 
-/** How large the value is that is looked at, by the characters that it has at least. */
+/** How large the value is that is looked at: at least a sixth of the length of its text. */
 let size = 0;
 
 /** The value itself if it is in canonical order, else a copy that is. */
