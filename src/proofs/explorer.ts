@@ -57,6 +57,7 @@ export const explore = async (registry: Registry, exploration: Exploration): Pro
     setsAside: isShort,
     forgets,
     renames,
+    foretells: forgets,
   };
   for (;;) {
     try {

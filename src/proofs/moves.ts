@@ -1,14 +1,24 @@
 import type { Address } from '../events/event.ts';
+import { allOf, type Choice, longestOf } from './choices.ts';
 import type { ExploredSystem, Part } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
 import type { Keys } from './keys.ts';
+import { KnownAgents } from './known-agents.ts';
 import { isSettledBy } from './private-races.ts';
-import { type Place, PrivateSteps } from './private-steps.ts';
+import { PrivateSteps } from './private-steps.ts';
 import { type Mode, NotSo } from './reductions.ts';
-import { type AskedAgain, askedAgain } from './refusals-aside.ts';
+import { type AskedAgain, askedAgain, refusedInPlace } from './refusals-aside.ts';
 import { roundsMaxIn, settled, withUsed } from './rounds-aside.ts';
 import type { Possible, Stepper } from './stepper.ts';
-import { greaterWeight, isWithin, sumOfWeights, timesWeight, WEIGHS_NOTHING, type Weight } from './weight.ts';
+import {
+  greaterWeight,
+  isWithin,
+  lessWeight,
+  sumOfWeights,
+  timesWeight,
+  WEIGHS_NOTHING,
+  type Weight,
+} from './weight.ts';
 
 export interface Move {
   readonly system: ExploredSystem;
@@ -39,8 +49,11 @@ export class Moves {
   readonly #stepper: Stepper;
   readonly #keys: Keys;
   readonly #private: PrivateSteps;
+  readonly #agents: KnownAgents;
   /** Agents for which being refused for the last time was seen to be a failure like any other. */
   readonly #failsWhenRefused = new Set<Address>();
+  /** What being refused takes, by agent and answer, where that led back. */
+  readonly #refusals = new Map<string, Weight>();
 
   /** What actors were in by themselves. */
   get seen(): Iterable<string> {
@@ -52,17 +65,16 @@ export class Moves {
     this.#stepper = stepper;
     this.#keys = keys;
     this.#private = new PrivateSteps(stepper, (part) => keys.idOf(part));
+    this.#agents = new KnownAgents(stepper, (part) => keys.idOf(part));
   }
 
   /** Everything that can happen next without a person. */
   from(system: ExploredSystem, isSample: boolean): readonly Move[] {
     const moves: Move[] = [];
     for (const address of system.open.keys()) {
-      const places = this.#placesOf(system, address);
-      const choices = this.#mode.isExact || isSample ? allOf(places) : longestOf(places);
-      const own = choices.map((choice) => ({ choice, taken: this.#variants(system, choice, isSample) }));
+      const choices = this.#choicesOf(system, address, isSample);
       const byLabel = new Map<string, string>();
-      for (const { choice, taken } of this.#withRefusals(own, isSample))
+      for (const { choice, taken } of this.#chosen(system, choices, isSample))
         for (const move of taken) {
           const label = `${choice.label} ${move.without.join()}`;
           moves.push({ ...move, isRepeat: byLabel.has(label), isDecision: false });
@@ -75,12 +87,54 @@ export class Moves {
     return moves;
   }
 
+  /** What comes of what one actor may do, as if it had been refused as often as it may be before. */
+  #chosen(system: ExploredSystem, choices: readonly Choice[], isSample: boolean): readonly Chosen[] {
+    const take = (some: readonly Choice[]): readonly Chosen[] =>
+      some.map((choice) => ({ choice, taken: this.#variants(system, choice, isSample) }));
+    const foretold = isSample ? undefined : this.#foretold(system, choices);
+    const rest = foretold && take(foretold.rest);
+    if (foretold && rest && !rest.some(isRefused)) return rest.map(later(foretold.before));
+    return this.#withRefusals(system, take(choices), isSample);
+  }
+
+  /** What an agent may do that is not refused, and the most that it takes to be refused before; undefined if that has to be tried. */
+  #foretold(system: ExploredSystem, choices: readonly Choice[]): Foretold | undefined {
+    const { address } = choices[0]?.place.record ?? { address: '' };
+    if (!this.#mode.foretells || !this.#failsWhenRefused.has(address)) return undefined;
+    const rest = choices.filter(({ label }) => !this.#refusals.has(`${address} ${label}`));
+    if (rest.length === choices.length || !rest.some(({ possible }) => isFailure(possible))) return undefined;
+    const times = refusedInPlace(system, address);
+    if (times === undefined) return undefined;
+    let most = WEIGHS_NOTHING;
+    for (const { label, weight } of choices) {
+      const refusal = this.#refusals.get(`${address} ${label}`);
+      if (refusal) most = greaterWeight(most, sumOfWeights(weight, refusal));
+    }
+    return { rest, before: timesWeight(most, times) };
+  }
+
+  /** What was tried must be as it would have been told, and is told from then on. */
+  #mustBeForetold(system: ExploredSystem, { choice, taken }: Chosen): void {
+    const { address } = choice.place.record;
+    const times = refusedInPlace(system, address);
+    for (const { weight, isBack, again, uses } of taken) {
+      const key = `${address} ${choice.label}`;
+      const found = lessWeight(weight, choice.weight);
+      const known = this.#refusals.get(key) ?? found;
+      const isKnown = isWithin(found, known) && isWithin(known, found);
+      if (isBack) this.#refusals.set(key, found);
+      const isSo = isBack && isKnown && times === again?.times && uses.length === 0;
+      if (times !== undefined && !isSo) throw new NotSo({ ...this.#mode, foretells: false });
+    }
+  }
+
   /** The moves of one actor, as if it had been refused as often as it may be before each. */
-  #withRefusals(own: readonly Chosen[], isSample: boolean): readonly Chosen[] {
-    const refused = own.filter(({ taken }) => taken.some(({ again }) => again));
+  #withRefusals(system: ExploredSystem, own: readonly Chosen[], isSample: boolean): readonly Chosen[] {
+    const refused = own.filter(isRefused);
     const [first] = refused[0]?.taken ?? [];
     const again = first?.again;
     if (!again) return own;
+    if (this.#mode.foretells) for (const each of refused) this.#mustBeForetold(system, each);
     const { isBack } = first;
     let most = WEIGHS_NOTHING;
     for (const move of refused.flatMap(({ taken }) => taken)) {
@@ -93,11 +147,7 @@ export class Moves {
     if (isSample) for (const each of byLabel.values()) this.#mustNotMatter(again.last, each);
     const last = this.#forTheLastTime(refused, { last: again.last, rest, isSample });
     if (!isBack) return [...own, ...last];
-    const before = timesWeight(most, again.times);
-    return [...rest, ...last].map(({ choice, taken }) => ({
-      choice,
-      taken: taken.map((move) => ({ ...move, weight: sumOfWeights(before, move.weight) })),
-    }));
+    return [...rest, ...last].map(later(timesWeight(most, again.times)));
   }
 
   /**
@@ -140,10 +190,15 @@ export class Moves {
     });
   }
 
-  #placesOf(system: ExploredSystem, address: Address): readonly Place[] {
-    return this.#mode.summarizes
-      ? this.#private.placesOf(system, address)
-      : this.#private.alone(system, address);
+  #choicesOf(system: ExploredSystem, address: Address, isSample: boolean): readonly Choice[] {
+    if (!this.#mode.summarizes) return allOf(this.#private.alone(system, address));
+    const isWhole = this.#mode.isExact || isSample;
+    const known = isWhole ? undefined : this.#agents.choicesOf(system, address);
+    if (known) return known;
+    const places = this.#private.placesOf(system, address);
+    if (!this.#mode.isExact && !this.#agents.learn(system, places))
+      throw new NotSo({ ...this.#mode, isExact: true });
+    return isWhole ? allOf(places) : longestOf(places);
   }
 
   /** The same with rounds left, and without, for each pair of nodes that would begin one. */
@@ -232,6 +287,22 @@ interface Chosen {
   readonly taken: readonly Taken[];
 }
 
+/** What can happen without being refused. */
+interface Foretold {
+  readonly rest: readonly Choice[];
+  readonly before: Weight;
+}
+
+const isRefused = ({ taken }: Chosen): boolean => taken.some(({ again }) => again);
+
+/** The same, after something that takes so much. */
+const later =
+  (before: Weight) =>
+  ({ choice, taken }: Chosen): Chosen => ({
+    choice,
+    taken: taken.map((move) => ({ ...move, weight: sumOfWeights(before, move.weight) })),
+  });
+
 const isFailure = (possible: Possible | null): boolean =>
   possible?.step.kind === 'answers' && possible.step.outcome.fails === true;
 
@@ -249,38 +320,3 @@ const keysIn = (moves: readonly Taken[]): string =>
     .join('\n');
 
 const NOTHING_USED = { pairs: [], used: 0 } as const;
-
-interface Choice {
-  readonly place: Place;
-  readonly possible: Possible | null;
-  /** What happens, for this actor. */
-  readonly label: string;
-  /** The most that it takes to get to where it can happen. */
-  readonly weight: Weight;
-}
-
-/** What others may notice of an actor, from wherever it can get to by itself. */
-const allOf = (places: readonly Place[]): readonly Choice[] =>
-  places.flatMap((place, nth): readonly Choice[] => {
-    const { weight } = place;
-    const ends = place.isEnd ? [{ place, possible: null, label: `ends ${nth}`, weight }] : [];
-    const happens = place.public.map((possible) => {
-      const { step } = possible;
-      const label = 'call' in step ? `${step.call} ${step.label}` : step.label;
-      return { place, possible, label, weight };
-    });
-    return [...happens, ...ends];
-  });
-
-/** The same answer only once, on the shortest way, as if it took the most to get there. */
-const longestOf = (places: readonly Place[]): readonly Choice[] => {
-  const longest = new Map<string, Choice>();
-  for (const choice of allOf(places)) {
-    const other = longest.get(choice.label);
-    longest.set(
-      choice.label,
-      other ? { ...other, weight: greaterWeight(other.weight, choice.weight) } : choice,
-    );
-  }
-  return [...longest.values()];
-};

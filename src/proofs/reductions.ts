@@ -33,6 +33,8 @@ export interface Mode {
   readonly forgets: boolean;
   /** Nodes of a tree that are alike but for their names are not told apart. */
   readonly renames: boolean;
+  /** Whether an agent that is refused is asked again at once is told by the rules of its tree. */
+  readonly foretells: boolean;
 }
 
 /** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */

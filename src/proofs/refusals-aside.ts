@@ -1,8 +1,20 @@
 import type { ActorRecord } from '../actors/actor-record.ts';
+import type { Address } from '../events/event.ts';
 import { COORDINATOR } from '../machines/coordinator-machine.ts';
 import type { CoordinatorState } from '../machines/coordinator-state.ts';
-import { nodeOf, recordOf, type TreeState, withRecord } from '../machines/tree-state.ts';
+import { agentId } from '../machines/run-messages.ts';
+import {
+  keyOf,
+  nodeOf,
+  openRequests,
+  readyNodes,
+  recordOf,
+  type TreeState,
+  viewOf,
+  withRecord,
+} from '../machines/tree-state.ts';
 import type { ExploredSystem } from './explored-system.ts';
+import { FAR } from './reduce.ts';
 import { isPlain } from './tree-outlook.ts';
 
 /**
@@ -45,7 +57,7 @@ export const askedAgain = (given: ExploredSystem, after: ExploredSystem): AskedA
   const { state } = tree;
   for (const [id, { refusals }] of Object.entries(next.state.records)) {
     if (refusals === 0 || recordOf(state, id).refusals > 0) continue;
-    const times = (state.roles[nodeOf(state, id)?.agent ?? '']?.attempts ?? 1) - 1;
+    const times = timesOf(state, id);
     return {
       after: withRefusals(after, next, { id, refusals: 0 }),
       times,
@@ -53,6 +65,36 @@ export const askedAgain = (given: ExploredSystem, after: ExploredSystem): AskedA
     };
   }
   return undefined;
+};
+
+const timesOf = (state: TreeState, id: string): number =>
+  (state.roles[nodeOf(state, id)?.agent ?? '']?.attempts ?? 1) - 1;
+
+/**
+ * How often an agent may be refused and asked again, if by the rules of the tree it is asked again at once, with all else as it was: then
+ * nobody has to try what comes of it. Undefined if that is not so, or not sure.
+ */
+export const refusedInPlace = (system: ExploredSystem, agent: Address): number | undefined => {
+  const { record, state } = treeIn(system) ?? {};
+  if (!record || !state || state.halt || !isFarFromBudget(state)) return undefined;
+  const asked = openRequests(state).filter(({ role }) => `${record.address}/${agentId(role)}` === agent);
+  const id = asked.length === 1 ? asked[0]?.node : undefined;
+  return id !== undefined && isAskedAgainAsBefore(state, id) ? timesOf(state, id) : undefined;
+};
+
+const isFarFromBudget = ({ limits, spent }: TreeState): boolean =>
+  limits.costUsd === null &&
+  limits.tokens === null &&
+  (limits.calls === null || limits.calls - spent.calls > 2 * FAR);
+
+const isAskedAgainAsBefore = (state: TreeState, id: string): boolean => {
+  const { blockedBy, verifies, queued, nextKey } = recordOf(state, id);
+  const status = blockedBy.length > 0 ? 'blocked' : 'waiting';
+  const view = viewOf(withRecord(state, id, { request: null, status, refusals: 1 }));
+  const [next, ...others] = readyNodes(view);
+  if (next?.node.id !== id || others.length > 0) return false;
+  const willVerify = next.why === 'verify' ? blockedBy : [];
+  return queued === 0 && nextKey === keyOf(view, next.node) && willVerify.join() === verifies.join();
 };
 
 const withRefusals = (
