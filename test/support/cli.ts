@@ -7,7 +7,7 @@ import { openRuntime } from '../../src/cli/open.ts';
 import { compareLog } from './compared-logs.ts';
 
 /** The built command line in few files; `PUBLISHED` is what users get. */
-export const BINARY = resolve('build/cli/main.js');
+export const BINARY = resolve('build/cli/main.cjs');
 export const PUBLISHED = resolve('dist/cli/main.js');
 
 export interface CommandRan {
