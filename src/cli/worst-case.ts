@@ -8,13 +8,14 @@ export interface Trying {
   readonly terminal: Terminal;
   /** After how many states it gives up. */
   readonly statesMax?: number | undefined;
+  readonly thorough?: boolean | undefined;
 }
 
 /** What a run of a file may take at most. Nothing is written, and nothing is called. */
 export const worstCaseOf = async (
   { name, definition }: Pick<WorkflowFile, 'name' | 'definition'>,
   input: Json,
-  { terminal, statesMax }: Trying,
+  { terminal, statesMax, thorough }: Trying,
 ): Promise<WorstCase> => {
   const sinceMs = Date.now();
   const sign = () => terminal.drawNote(`\rtrying all that agents may do, ${duration(Date.now() - sinceMs)} `);
@@ -28,7 +29,10 @@ export const worstCaseOf = async (
     runsFolder: null,
   });
   try {
-    return await runtime.worstCase(name, input, statesMax === undefined ? {} : { statesMax });
+    return await runtime.worstCase(name, input, {
+      ...(statesMax !== undefined && { statesMax }),
+      ...(thorough !== undefined && { thorough }),
+    });
   } finally {
     clearInterval(timer);
     terminal.drawNote('\r\u001b[2K');

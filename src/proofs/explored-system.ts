@@ -23,6 +23,15 @@ export interface Part {
   readonly open: Open;
 }
 
+const withAll = <Value>(
+  some: ReadonlyMap<string, Value>,
+  more: ReadonlyMap<string, Value>,
+): ReadonlyMap<string, Value> => {
+  const all = new Map(some);
+  for (const [key, value] of more) all.set(key, value);
+  return all;
+};
+
 /** A whole system at one moment: what the kernel sees, and what is open. Never changed in place. */
 export class ExploredSystem implements System {
   readonly actors: ReadonlyMap<Address, ActorRecord>;
@@ -94,11 +103,7 @@ export class ExploredSystem implements System {
       open.set(timer.actor, { ...of(timer.actor), timers: [...of(timer.actor).timers, timer] });
     for (const [address, { calls, timers }] of open)
       if (calls.length + timers.length === 0) open.delete(address);
-    return new ExploredSystem({
-      actors: new Map([...this.actors, ...actors]),
-      runs: new Map([...this.runs, ...runs]),
-      open,
-    });
+    return new ExploredSystem({ actors: withAll(this.actors, actors), runs: withAll(this.runs, runs), open });
   }
 
   /** The same, with a call that has left its agent's queue. */

@@ -19,19 +19,15 @@ import { unreachableStates } from './unreachable.ts';
 const STATES_MAX = 20_000;
 const RUN = 'run';
 /** The first so many states that are met again are expanded again and compared, and then one in some. */
-const COMPARED_FIRST = 100;
-const COMPARED_THEN = 7;
+const COMPARED = { first: 50, then: 20 };
 /** In so many states every answer is tried after every number of tries, and then in one of some: agents are the same everywhere. */
-const SUMMARIES_FIRST = 20;
-const SUMMARIES_THEN = 20;
+const TRIED_FULLY = { first: 10, then: 40 };
 /** Of the nth on, one in n by so many is a sample: about a hundred each time that their number doubles. */
 const SAMPLES_AMONG_MANY = 140;
 
 /** Samples get rarer: what a reduction loses shows in many states, and the first of each kind are met early. */
-const isSampled = (nth: number, first: number, then: number): boolean =>
+const isSampled = (nth: number, { first, then }: typeof COMPARED): boolean =>
   nth <= first || nth % Math.max(then, Math.ceil(nth / SAMPLES_AMONG_MANY)) === 0;
-
-const isTriedFully = (state: number): boolean => isSampled(state, SUMMARIES_FIRST, SUMMARIES_THEN);
 
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
@@ -97,11 +93,14 @@ class Explorer {
   /** Systems that look like one whose edges are not known yet. */
   readonly #unchecked = new Map<number, readonly ExploredSystem[]>();
   #problem: string | null = null;
+  readonly #isThorough: boolean;
 
   constructor(registry: Registry, exploration: Exploration, mode: Mode) {
     this.#registry = registry;
     this.#exploration = exploration;
     this.#mode = mode;
+    // What the reductions of others lose is not known.
+    this.#isThorough = exploration.thorough ?? exploration.reduce !== undefined;
     this.#stepper = new Stepper(registry, exploration.outcomes);
     this.#keys = new Keys(reductionsFor(registry, exploration.reduce ?? {}, mode));
     this.#moves = new Moves(mode, this.#stepper, this.#keys);
@@ -144,7 +143,7 @@ class Explorer {
       for (const [state, [system, ...alike]] of open) {
         decided.add(state);
         if (!system) continue;
-        const edges = this.#edgesOf(this.#moves.decisions(system, isTriedFully(state)), state);
+        const edges = this.#edgesOf(this.#moves.decisions(system, this.#isTriedFully(state)), state);
         this.#edges[state] = [...(this.#edges[state] ?? []), ...edges];
         this.#transitions += edges.length;
         for (const other of alike) this.#mustDecideAlike(other, edges);
@@ -152,6 +151,10 @@ class Explorer {
       await this.#expandAll(expanded);
       expanded = this.#systems.length;
     }
+  }
+
+  #isTriedFully(state: number): boolean {
+    return this.#isThorough || isSampled(state, TRIED_FULLY);
   }
 
   #mustDecideAlike(system: ExploredSystem, known: readonly Edge[]): void {
@@ -208,7 +211,7 @@ class Explorer {
     }
     const isAsking = system.isAsking();
     if (isAsking) this.#asking.set(state, [system, ...(this.#asking.get(state) ?? [])]);
-    const moves = this.#moves.from(system, isTriedFully(state));
+    const moves = this.#moves.from(system, this.#isTriedFully(state));
     if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
     this.#edges[state] = this.#edgesOf(moves, state);
     this.#transitions += this.#edges[state]?.length ?? 0;
@@ -219,7 +222,9 @@ class Explorer {
     return joined(
       moves.map((move) => {
         const { state: to, isNew } = this.#enter(move.system, move.key);
-        if (!isNew && (!move.isRepeat || isSampled(state, 0, COMPARED_THEN))) this.#compare(move.system, to);
+        // What only took more tries is rarely another.
+        const isWorth = !move.isRepeat || this.#isThorough || state % COMPARED.then === 0;
+        if (!isNew && isWorth) this.#compare(move.system, to);
         return this.#edgeOf(move, to);
       }),
     );
@@ -243,7 +248,7 @@ class Explorer {
   /** States that look alike must behave alike, or the reduction has lost something. */
   #compare(system: ExploredSystem, state: number): void {
     this.#revisits += 1;
-    if (system.verdict() !== null || !isSampled(this.#revisits, COMPARED_FIRST, COMPARED_THEN)) return;
+    if (system.verdict() !== null || !(this.#isThorough || isSampled(this.#revisits, COMPARED))) return;
     // What persons may say is looked at when all else is known.
     const asking = this.#asking.get(state);
     if (asking && asking.length < ASKING_MAX) asking.push(system);

@@ -19,6 +19,11 @@ export interface Exploration {
   readonly costUsd?: Prices;
   /** False: what an actor does by itself (an agent that tries again) is taken one step at a time. Slower, with the same result. */
   readonly summaries?: boolean;
+  /**
+   * True: every state that is met again is tried again and compared with what it was taken for, and every answer is tried after every number
+   * of tries, which is otherwise done in samples. Some times slower. The default with reductions of one's own.
+   */
+  readonly thorough?: boolean;
   /** True: what persons may decide, and what follows, is explored as well. It takes longer, and reductions that leave out what persons allow. */
   readonly persons?: boolean;
 }

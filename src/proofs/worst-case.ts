@@ -48,7 +48,7 @@ const decisions = (
 const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
 
 export type WorstCaseOptions = Partial<
-  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries' | 'persons'>
+  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries' | 'persons' | 'thorough'>
 >;
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */

@@ -118,6 +118,8 @@ describe('checks', () => {
       0,
       expect.objectContaining({ result: 'proved' }),
     ]);
+    const thorough = await cli.run('prove', 'loop.yaml', '--thorough', '--json');
+    expect(JSON.parse(thorough.stdout)).toEqual(JSON.parse(proved.stdout));
     const given = await cli.run('prove', 'loop.yaml', '--states', '10');
     expect(given.code).toBe(4);
     const limits = { passes: null, sameIssue: null, sameFailure: null, unbounded: 'somebody watches it' };

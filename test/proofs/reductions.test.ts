@@ -47,6 +47,44 @@ const outcomes = () => [
   { name: 'odd', output: 'odd' },
 ];
 
+/** So many answers, each odd or even, and once an odd one keeps it from ending: what its reduction drops matters in one state of all. */
+const LEVELS = 100;
+const ODD_MATTERS_AT = 71;
+
+const ladder = setup({
+  types: { context: {} as { level: number; isOdd: boolean } },
+  actors: { worker: agentCall<null, string>() },
+}).createMachine({
+  context: { level: 0, isOdd: false },
+  initial: 'climbing',
+  states: {
+    climbing: {
+      always: { guard: ({ context }) => context.level === LEVELS, target: 'end' },
+      invoke: {
+        src: 'worker',
+        input: () => null,
+        onDone: [
+          {
+            guard: ({ context }) => context.level === ODD_MATTERS_AT && context.isOdd,
+            target: 'climbing',
+            reenter: true,
+          },
+          {
+            target: 'climbing',
+            reenter: true,
+            actions: assign({
+              level: ({ context }) => context.level + 1,
+              isOdd: ({ event }) => event.output === 'odd',
+            }),
+          },
+        ],
+        onError: 'end',
+      },
+    },
+    end: { type: 'final' },
+  },
+});
+
 const ONCE = { attempts: 1 };
 
 describe('the reductions of an exploration', () => {
@@ -66,6 +104,21 @@ describe('the reductions of an exploration', () => {
       expect(right.result).toBe('not proved');
       expect(right.endless?.cycle).toHaveLength(1);
     }
+  });
+
+  it('X4: one that loses something in one state of all is noticed if all are compared, as they are unless told otherwise', async () => {
+    const runtime = await open({
+      file: ':memory:',
+      workflows: [workflow('ladder', ladder)],
+      agents: { worker: () => 'even' },
+    });
+    const reduce = { ladder: (context: unknown) => (context as { level: number }).level };
+    const prove = (options: { thorough?: boolean }) =>
+      runtime.worstCase('ladder', null, { outcomes, reduce, ...options });
+    expect(await prove({})).toMatchObject({ result: 'inconclusive', calls: null });
+    expect(await prove({ thorough: true })).toMatchObject({ result: 'inconclusive', calls: null });
+    // Control: samples are compared, and this is in none of them.
+    expect(await prove({ thorough: false })).toMatchObject({ result: 'proved', calls: LEVELS });
   });
 
   // While the first step is made anew, one after it may be at work on what there was before, or on what there is now.

@@ -7,11 +7,13 @@ import { tellWorstCase, worstCaseOf } from '../worst-case.ts';
 const EXAMPLES = `
 Examples:
   loopwright prove workflow.yaml                  0 proved, 1 not proved, 4 inconclusive
-  loopwright prove workflow.yaml --states 200000  tries longer before it gives up`;
+  loopwright prove workflow.yaml --states 200000  tries longer before it gives up
+  loopwright prove workflow.yaml --thorough       checks every shortcut that it takes, and not samples of them`;
 
 interface ProveOptions extends CommonOptions {
   readonly input?: string;
   readonly states?: string;
+  readonly thorough?: boolean;
 }
 
 const RESULTS = { proved: EXIT.ok, 'not proved': EXIT.failed, inconclusive: EXIT.unfinished } as const;
@@ -26,13 +28,14 @@ export const addProve: AddCommand = (command, { terminal, action }) =>
     .argument('[input]', 'the task, as a text; what the file says unless given')
     .option('--input <json>', 'the task as JSON, or @ and the path of a file with JSON')
     .option('--states <number>', 'after how many states it gives up (default: 20000)')
+    .option('--thorough', 'compares every state that is met again, which takes some times longer')
     .addHelpText('after', EXAMPLES)
     .action(
-      action<ProveOptions>(async ([path = '', text], { input: given, states }) => {
+      action<ProveOptions>(async ([path = '', text], { input: given, states, thorough }) => {
         const statesMax = statesOf(states);
         const file = await readWorkflowFile(path);
         const input = inputOf(file, text, given === undefined ? {} : { input: given });
-        const worst = await worstCaseOf(file, input, { terminal, statesMax });
+        const worst = await worstCaseOf(file, input, { terminal, statesMax, thorough });
         if (terminal.isJson) terminal.json({ workflow: file.name, ...worst });
         else tellWorstCase(terminal, file.name, worst);
         return RESULTS[worst.result];
