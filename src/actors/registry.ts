@@ -6,7 +6,7 @@ import { type AgentCallOptions, isAgentCall } from '../machines/agent-call.ts';
 import type { Workflow } from '../machines/workflow.ts';
 import { isPromiseLogic, isStateMachine, type PromiseCreator } from './actor-logic.ts';
 import { validateMachine } from './validate-machine.ts';
-import { adaptMachine, type Behavior } from './xstate-adapter.ts';
+import { type Behavior, behaviorOf } from './xstate-adapter.ts';
 
 /** What a name under a machine's `actors` stands for. */
 export type Source =
@@ -82,6 +82,9 @@ export const createRegistry = (): Registry => {
 /** Which workflow a machine was registered as. */
 type Owners = ReadonlyMap<AnyStateMachine, Workflow>;
 
+/** What was found to be in order stays so. */
+const valid = new WeakSet<AnyStateMachine>();
+
 const define = (workflow: Workflow, owners: Owners): Definition => {
   const { name, version, machine, options } = workflow;
   checkId(name);
@@ -92,7 +95,8 @@ const define = (workflow: Workflow, owners: Owners): Definition => {
       expected: 'an integer from 1',
     });
   }
-  validateMachine(name, machine);
+  if (!valid.has(machine)) validateMachine(name, machine);
+  valid.add(machine);
   const sources = new Map<string, Source>();
   for (const [src, logic] of Object.entries<unknown>(machine.implementations.actors)) {
     const source = toSource(logic, owners);
@@ -104,7 +108,7 @@ const define = (workflow: Workflow, owners: Owners): Definition => {
     workflow,
     name,
     version,
-    behavior: adaptMachine(machine),
+    behavior: behaviorOf(machine),
     sources,
     read: createReaders(options.readers ?? {}),
   };

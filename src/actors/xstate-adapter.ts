@@ -69,27 +69,45 @@ export interface PersistedSnapshot {
   readonly nodes?: readonly string[];
 }
 
+const behaviors = new WeakMap<AnyStateMachine, Behavior>();
+
+/** How a machine behaves. It is made ready once, however many runtimes have it: nearly all the time of starting one goes into that. */
+export const behaviorOf = (machine: AnyStateMachine): Behavior => {
+  const behavior = behaviors.get(machine) ?? adaptMachine(machine);
+  behaviors.set(machine, behavior);
+  return behavior;
+};
+
 export const adaptMachine = (machine: AnyStateMachine): Behavior => {
   const lowered = lowerMachine(machine);
-  const collector = createCollector(lowered);
+  let collector: ReturnType<typeof createCollector> | undefined;
+  /** Many a machine that is registered is never used. */
+  const collecting = () => {
+    collector ??= createCollector(lowered);
+    return collector;
+  };
+  let structure: string | undefined;
   /** The first step, if it is the same for all actors of the machine. */
   let first: Step | undefined;
   const descriptors = lowered.events.filter((type) => !type.startsWith('xstate.'));
   return {
     initial(input) {
       if (first) return first;
-      const step = collector.begin(input);
+      const step = collecting().begin(input);
       // XState puts what was thrown at the start into the snapshot in place of throwing it.
       if (step.next.status === 'error') throw step.next.error;
       if (hasOneBeginning(lowered)) first = step;
       return step;
     },
-    step: (snapshot, event) => collector.step(snapshot, event),
+    step: (snapshot, event) => collecting().step(snapshot, event),
     persist,
-    restore: (persisted) => collector.restore(persisted),
+    restore: (persisted) => collecting().restore(persisted),
     accepts: (type) => descriptors.some((descriptor) => matches(type, descriptor)),
     takes: descriptors,
-    structure: hashText(canonicalJson(structureOf(machine.root))),
+    get structure() {
+      structure ??= hashText(canonicalJson(structureOf(machine.root)));
+      return structure;
+    },
   };
 };
 

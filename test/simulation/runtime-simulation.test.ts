@@ -14,18 +14,13 @@ vi.mock('../../src/actors/ids.ts', () => ({
   },
 }));
 
-// A process that is let go of is followed by one with the same machines, thousands of times. They are pure, and more than a third of the
-// time would go into making them ready once more. A test compares both.
+// A process that is let go of is followed by one that has the same machines ready. They are pure: a test compares that with machines of its own.
 const machines = vi.hoisted(() => ({ areKept: true }));
 vi.mock('../../src/actors/xstate-adapter.ts', async (original) => {
   const real = await original<typeof import('../../src/actors/xstate-adapter.ts')>();
-  const kept = new WeakMap<object, ReturnType<typeof real.adaptMachine>>();
-  const adaptMachine: typeof real.adaptMachine = (machine) => {
-    const behavior = (machines.areKept ? kept.get(machine) : undefined) ?? real.adaptMachine(machine);
-    if (machines.areKept) kept.set(machine, behavior);
-    return behavior;
-  };
-  return { ...real, adaptMachine };
+  const behaviorOf: typeof real.behaviorOf = (machine) =>
+    machines.areKept ? real.behaviorOf(machine) : real.adaptMachine(machine);
+  return { ...real, behaviorOf };
 });
 
 const FILE = 'test/simulation/runtime-simulation.test.ts';
