@@ -14,15 +14,29 @@ const REFUSED: AgentOutcome = { name: 'reports what cannot be taken', output: nu
 /** In trees of so many nodes each may ask any node above it for a fix. Whom it asks multiplies the states of larger ones by hundreds. */
 const NODES_MAX = 4;
 
-const isLarge = ({ nodes }: Pick<TreeRunInput, 'nodes'>): boolean => nodes.length > NODES_MAX;
+type Given = Pick<TreeRunInput, 'nodes'>;
+
+const isLarge = ({ nodes }: Given): boolean => nodes.length > NODES_MAX;
+
+/** The nodes above one that it could ask, nearest first. */
+const aboveIn = ({ nodes }: Given): ((node: string) => readonly string[]) => {
+  const tree = shapeOf(nodes);
+  return (node) => ancestorsOf(tree, node).filter((each) => tree[each]?.works === true);
+};
+
+/** Whether some node could ask others than the nearest, and is not tried so. */
+const isNarrowed = (given: Given): boolean => {
+  const aboveOf = aboveIn(given);
+  return isLarge(given) && given.nodes.some(({ id }) => aboveOf(id).length > 1);
+};
 
 /**
  * What is left out. Several feedbacks in one answer, requests for context, and a node that leaves its result as it was took no more in any
  * tree of up to 3 nodes (`test/proofs/tree-outcomes.test.ts`). Requests to nodes further above do take more, and are left out of large
  * trees only.
  */
-export const assumedInTree = (input: Pick<TreeRunInput, 'nodes'>): string =>
-  ` (as long as each answer has one request for a fix${isLarge(input) ? ', to the node above,' : ''} or something new)`;
+export const assumedInTree = (given: Given): string =>
+  ` (as long as each answer has one request for a fix${isNarrowed(given) ? ', to the node above,' : ''} or something new)`;
 
 /**
  * Whatever the agents of a tree may do, as far as it makes a difference to it: a node may ask any node above it for a fix, in a large tree
@@ -31,10 +45,10 @@ export const assumedInTree = (input: Pick<TreeRunInput, 'nodes'>): string =>
 export const outcomesInTree = (input: TreeRunInput): Outcomes => {
   const { nodes } = input;
   if (nodes.some(({ plans }) => plans)) return () => [];
-  const tree = shapeOf(nodes);
+  const aboveOf = aboveIn(input);
   return (_, given) => {
     const { node = '' } = (isJsonObject(given) ? given : {}) as { readonly node?: string };
-    const above = ancestorsOf(tree, node).filter((each) => tree[each]?.works === true);
+    const above = aboveOf(node);
     const targets = isLarge(input) ? above.slice(0, 1) : above;
     return [NEW, ...targets.map((target) => reports(node, target)), REFUSED, FAILS];
   };
