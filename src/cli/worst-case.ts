@@ -9,13 +9,14 @@ export interface Trying {
   /** After how many states it gives up. */
   readonly statesMax?: number | undefined;
   readonly thorough?: boolean | undefined;
+  readonly farRequests?: boolean | undefined;
 }
 
 /** What a run of a file may take at most. Nothing is written, and nothing is called. */
 export const worstCaseOf = async (
   { name, definition }: Pick<WorkflowFile, 'name' | 'definition'>,
   input: Json,
-  { terminal, statesMax, thorough }: Trying,
+  { terminal, statesMax, thorough, farRequests }: Trying,
 ): Promise<WorstCase> => {
   const sinceMs = Date.now();
   const sign = () => terminal.drawNote(`\rtrying all that agents may do, ${duration(Date.now() - sinceMs)} `);
@@ -32,6 +33,7 @@ export const worstCaseOf = async (
     return await runtime.worstCase(name, input, {
       ...(statesMax !== undefined && { statesMax }),
       ...(thorough !== undefined && { thorough }),
+      ...(farRequests !== undefined && { farRequests }),
     });
   } finally {
     clearInterval(timer);

@@ -15,7 +15,7 @@ import { outcomesOfPhases } from './explore-phases.ts';
 import type { AgentOutcome, Outcomes } from './outcomes.ts';
 import { freshArtifact, freshIssue } from './reduce.ts';
 import { LOOKS, REVIEWS, WRITES } from './story-outcomes.ts';
-import { outcomesInTree } from './tree-outcomes.ts';
+import { type Asking, outcomesInTree } from './tree-outcomes.ts';
 
 /** A loop of a nest: its workflow, what it is started with, and what the plan says for its step. */
 export interface NestedLoop {
@@ -88,11 +88,14 @@ function rejection(issue: Json): Json {
 }
 
 /** What an agent may do that works in several loops: all that it may do in one of them. */
-export const outcomesOf = (loops: readonly NestedLoop[]): Outcomes => {
+export const outcomesOf = (loops: readonly NestedLoop[], asking: Asking): Outcomes => {
   const [root, ...inside] = loops;
   if (!root) return () => [];
-  const own = outcomesIn(root);
-  const others = inside.map((loop) => ({ roles: rolesOf(loop), outcomes: outcomesIn(loop, true) }));
+  const own = outcomesIn(root, { asking, isStep: false });
+  const others = inside.map((loop) => ({
+    roles: rolesOf(loop),
+    outcomes: outcomesIn(loop, { asking, isStep: true }),
+  }));
   return (agent, input) => {
     const found = others.flatMap(({ roles, outcomes }) => (roles.has(agent) ? outcomes(agent, input) : []));
     const all = [...own(agent, input), ...found];
@@ -113,7 +116,10 @@ const rolesOf = ({ machine, input }: NestedLoop): ReadonlySet<string> => {
 };
 
 /** What the agents of one of the package's own loops may do. */
-const outcomesIn = ({ machine, input: given }: NestedLoop, isStep = false): Outcomes => {
+const outcomesIn = (
+  { machine, input: given }: NestedLoop,
+  { asking, isStep }: { readonly asking: Asking; readonly isStep: boolean },
+): Outcomes => {
   const input = given as unknown; // A loop prepares nothing else than its machine takes.
   switch (machine) {
     case repeatMachine:
@@ -123,7 +129,7 @@ const outcomesIn = ({ machine, input: given }: NestedLoop, isStep = false): Outc
     case boardMachine:
       return storyOutcomes(input as StoriesInput);
     case treeMachine:
-      return outcomesInTree(input as TreeRunInput);
+      return outcomesInTree(input as TreeRunInput, asking);
     case phaseMachine:
       return outcomesOfPhases(input as PhaseRunInput, WORKER);
     case runMachine:

@@ -11,12 +11,19 @@ const FAILS: AgentOutcome = { name: 'fails', fails: true };
 /** Its agent is told what is wrong with it and asked again, as often as it is called for a request. */
 const REFUSED: AgentOutcome = { name: 'reports what cannot be taken', output: null, feedback: [{}] };
 
-/** In trees of so many nodes each may ask any node above it for a fix. Whom it asks multiplies the states of larger ones by hundreds. */
+/** In trees of so many nodes each may ask any node above it for a fix. Whom it asks multiplies the states of larger ones by up to hundreds. */
 const NODES_MAX = 4;
+
+/** Whom nodes of a tree ask for a fix. */
+export interface Asking {
+  /** True: in large trees, too, any node above. */
+  readonly farRequests?: boolean;
+}
 
 type Given = Pick<TreeRunInput, 'nodes'>;
 
-const isLarge = ({ nodes }: Given): boolean => nodes.length > NODES_MAX;
+const asksNearest = ({ nodes }: Given, { farRequests = false }: Asking): boolean =>
+  !farRequests && nodes.length > NODES_MAX;
 
 /** The nodes above one that it could ask, nearest first. */
 const aboveIn = ({ nodes }: Given): ((node: string) => readonly string[]) => {
@@ -25,31 +32,31 @@ const aboveIn = ({ nodes }: Given): ((node: string) => readonly string[]) => {
 };
 
 /** Whether some node could ask others than the nearest, and is not tried so. */
-const isNarrowed = (given: Given): boolean => {
+const isNarrowed = (given: Given, asking: Asking): boolean => {
   const aboveOf = aboveIn(given);
-  return isLarge(given) && given.nodes.some(({ id }) => aboveOf(id).length > 1);
+  return asksNearest(given, asking) && given.nodes.some(({ id }) => aboveOf(id).length > 1);
 };
 
 /**
  * What is left out. Several feedbacks in one answer, requests for context, and a node that leaves its result as it was took no more in any
  * tree of up to 3 nodes (`test/proofs/tree-outcomes.test.ts`). Requests to nodes further above do take more, and are left out of large
- * trees only.
+ * trees only, unless they are asked for.
  */
-export const assumedInTree = (given: Given): string =>
-  ` (as long as each answer has one request for a fix${isNarrowed(given) ? ', to the node above,' : ''} or something new)`;
+export const assumedInTree = (given: Given, asking: Asking = {}): string =>
+  ` (as long as each answer has one request for a fix${isNarrowed(given, asking) ? ', to the node above,' : ''} or something new)`;
 
 /**
  * Whatever the agents of a tree may do, as far as it makes a difference to it: a node may ask any node above it for a fix, in a large tree
  * the nearest. What a planner may plan is beyond all counting: then whoever wants to know says what it may do.
  */
-export const outcomesInTree = (input: TreeRunInput): Outcomes => {
+export const outcomesInTree = (input: TreeRunInput, asking: Asking = {}): Outcomes => {
   const { nodes } = input;
   if (nodes.some(({ plans }) => plans)) return () => [];
   const aboveOf = aboveIn(input);
   return (_, given) => {
     const { node = '' } = (isJsonObject(given) ? given : {}) as { readonly node?: string };
     const above = aboveOf(node);
-    const targets = isLarge(input) ? above.slice(0, 1) : above;
+    const targets = asksNearest(input, asking) ? above.slice(0, 1) : above;
     return [NEW, ...targets.map((target) => reports(node, target)), REFUSED, FAILS];
   };
 };

@@ -15,7 +15,7 @@ import type { AgentOutcome } from './outcomes.ts';
 import type { Exploration, Proof } from './proof.ts';
 import { FAR } from './reduce.ts';
 import { inputsApart, sumOf } from './story-outcomes.ts';
-import { assumedInTree } from './tree-outcomes.ts';
+import { type Asking, assumedInTree } from './tree-outcomes.ts';
 
 /** What a run may cost at most, before it starts. */
 export interface WorstCase extends Proof {
@@ -47,9 +47,16 @@ const decisions = (
 /** Feedback between agents is bounded too, but by far: whoever wants that proved says what is sent. */
 const WITHOUT_FEEDBACK = ' (as long as no agent sends feedback)';
 
-export type WorstCaseOptions = Partial<
-  Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries' | 'persons' | 'thorough'>
->;
+export interface WorstCaseOptions
+  extends Partial<
+    Pick<Exploration, 'outcomes' | 'reduce' | 'statesMax' | 'costUsd' | 'summaries' | 'persons' | 'thorough'>
+  > {
+  /**
+   * True: in trees of more than 4 nodes, too, each node may ask any node above it for a fix, and not the nearest alone. Some trees of 5 nodes take
+   * minutes so, and others have too many states.
+   */
+  readonly farRequests?: boolean;
+}
 
 /** Tries everything that the agents of a run may do. For a workflow that is not a plan, say what its agents may do. */
 export const worstCase = async (
@@ -62,17 +69,17 @@ export const worstCase = async (
   const loops = loopsOf(registry, given);
   const caveat = proof.result === 'proved' && hasFiles(loops, given.input) ? FILES_CAVEAT : '';
   // Whoever says what agents may do knows what that leaves out.
-  const assumed = given.outcomes ? '' : assumedOf(loops);
+  const assumed = given.outcomes ? '' : assumedOf(loops, given);
   const far = proof.endless && hasFarLimit(registry, given) ? FAR_LIMIT : '';
   return { ...proof, text: `${inWords(proof, cap)}${far}${caveat}${assumed}` };
 };
 
 /** What was not tried. */
-const assumedOf = (loops: readonly NestedLoop[]): string => {
+const assumedOf = (loops: readonly NestedLoop[], asking: Asking): string => {
   // Each is what the machine of its loop takes.
   const assumed = loops.map(({ machine, input }) => {
     if (machine === runMachine) return WITHOUT_FEEDBACK;
-    if (machine === treeMachine) return assumedInTree(input as unknown as TreeRunInput);
+    if (machine === treeMachine) return assumedInTree(input as unknown as TreeRunInput, asking);
     return machine === phaseMachine && isCoarse(input as unknown as PhaseRunInput) ? ASSUMED : '';
   });
   return [...new Set(assumed)].join('');
@@ -115,7 +122,7 @@ const proofOf = async (
   given: Pick<Exploration, 'workflow' | 'input'> & WorstCaseOptions,
 ): Promise<Proof> => {
   const loops = loopsOf(registry, given);
-  const own = given.outcomes ?? outcomesOf(loops);
+  const own = given.outcomes ?? outcomesOf(loops, given);
   const outcomes: Exploration['outcomes'] = (agent, input) =>
     decisions(given.outcomes, agent, input) ?? own(agent, input);
   const isBoard = registry.newest(given.workflow)?.workflow.machine === boardMachine;

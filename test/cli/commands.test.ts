@@ -134,6 +134,22 @@ describe('checks', () => {
     expect(statSync(join(cli.folder, 'dry.db'), { throwIfNoEntry: false })).toBeUndefined();
   });
 
+  it('prove --far-requests lets a node of a large tree ask any node above it', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    cli.file('chain.yaml', {
+      name: 'chain',
+      loop: 'tree',
+      input: { task: 'x' },
+      nodes: ids.map((id, index) => (index === 0 ? { id } : { id, parent: ids[index - 1] })),
+      limits: { pairRounds: 1, feedbacks: 1 },
+      agents: Object.fromEntries(ids.map((id) => [id, { script: [passes] }])),
+    });
+    const near = await cli.run('prove', 'chain.yaml');
+    expect([near.code, near.stdout]).toEqual([0, expect.stringContaining('to the node above')]);
+    const far = await cli.run('prove', 'chain.yaml', '--far-requests');
+    expect([far.code, far.stdout]).toEqual([0, expect.not.stringContaining('to the node above')]);
+  });
+
   it('doctor is content with a good log, and says what to do about rights and missing programs', async () => {
     const good = (await cli.json(['doctor'])) as readonly {
       readonly what: string;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nodesOf } from '../../bench/shipped-loops.ts';
 import { type AgentOutcome, createRuntime, type Json, treeRun, type Workflow } from '../../src/index.ts';
 import { assumedInTree, outcomesInTree } from '../../src/proofs/tree-outcomes.ts';
-import { rounds } from '../support/runtimes.ts';
+import { open, rounds } from '../support/runtimes.ts';
 
 const item = (from: string, to: string, more: Record<string, Json> = {}): Json => ({
   from_node: from,
@@ -113,5 +113,27 @@ describe('whom a node may ask', () => {
     );
     // Where others are left out it is said with the bound.
     expect(assumedInTree(given).includes('to the node above')).toBe(isNarrowed);
+    const far = outcomesInTree(given, { farRequests: true })(last, { node: last });
+    expect(far.length).toBeGreaterThanOrEqual(names.length + (isNarrowed ? 1 : 0));
+    expect(assumedInTree(given, { farRequests: true })).not.toContain('to the node above');
+  });
+
+  it('K5, C4: may be any in a tree of 5, if that is asked for', async () => {
+    const nodes = nodesOf([0, 1, 2, 3]);
+    const roles = Object.fromEntries(nodes.map(({ id }) => [id, { attempts: 1 }]));
+    const chain = treeRun('tree', { nodes, roles, limits: { pairRounds: 1, feedbacks: 1 } }) as Workflow;
+    const runtime = await open({ file: ':memory:', workflows: [chain], agents: {}, idle: true });
+    const near = await runtime.worstCase('tree', { task: null });
+    const far = await runtime.worstCase('tree', { task: null }, { farRequests: true });
+    expect([near.result, far.result]).toEqual(['proved', 'proved']);
+    expect(far.states).toBeGreaterThan(near.states);
+    expect([near, far].map(({ text }) => text.includes('to the node above'))).toEqual([true, false]);
+  });
+
+  it.runIf(rounds(0, 1) === 1)('K5, C4: any node above in a tree of 5, with the usual limits', async () => {
+    const tree = treeRun('tree', { nodes: nodesOf([0, 0, 0, 1]) }) as Workflow;
+    const runtime = await open({ file: ':memory:', workflows: [tree], agents: {}, idle: true });
+    const proof = await runtime.worstCase('tree', { task: null }, { farRequests: true });
+    expect([proof.result, proof.requests, proof.calls, proof.turns]).toEqual(['proved', 141, 423, 1128]);
   });
 });

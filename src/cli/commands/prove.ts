@@ -14,6 +14,7 @@ interface ProveOptions extends CommonOptions {
   readonly input?: string;
   readonly states?: string;
   readonly thorough?: boolean;
+  readonly farRequests?: boolean;
 }
 
 const RESULTS = { proved: EXIT.ok, 'not proved': EXIT.failed, inconclusive: EXIT.unfinished } as const;
@@ -29,13 +30,14 @@ export const addProve: AddCommand = (command, { terminal, action }) =>
     .option('--input <json>', 'the task as JSON, or @ and the path of a file with JSON')
     .option('--states <number>', 'after how many states it gives up (default: 20000)')
     .option('--thorough', 'compares every state that is met again, which takes some times longer')
+    .option('--far-requests', 'in trees of more than 4 nodes, too, a node may ask any node above it')
     .addHelpText('after', EXAMPLES)
     .action(
-      action<ProveOptions>(async ([path = '', text], { input: given, states, thorough }) => {
+      action<ProveOptions>(async ([path = '', text], { input: given, states, ...trying }) => {
         const statesMax = statesOf(states);
         const file = await readWorkflowFile(path);
         const input = inputOf(file, text, given === undefined ? {} : { input: given });
-        const worst = await worstCaseOf(file, input, { terminal, statesMax, thorough });
+        const worst = await worstCaseOf(file, input, { terminal, statesMax, ...trying });
         if (terminal.isJson) terminal.json({ workflow: file.name, ...worst });
         else tellWorstCase(terminal, file.name, worst);
         return RESULTS[worst.result];
