@@ -96,7 +96,11 @@ export const adaptMachine = (machine: AnyStateMachine): Behavior => {
       const step = collecting().begin(input);
       // XState puts what was thrown at the start into the snapshot in place of throwing it.
       if (step.next.status === 'error') throw step.next.error;
-      if (hasOneBeginning(lowered)) first = step;
+      if (hasOneBeginning(lowered)) {
+        // One that is given is frozen already. All actors begin with this one, in whatever runtime.
+        Object.freeze(step.next.context);
+        first = step;
+      }
       return step;
     },
     step: (snapshot, event) => collecting().step(snapshot, event),
