@@ -36,7 +36,8 @@ export async function bundlePrograms(): Promise<void> {
   }
 }
 
-async function bundle(programs: readonly string[], dir: string): Promise<void> {
+/** Each program as `<dir>/<name>.cjs`, to be started with `node`. */
+export async function bundle(programs: readonly string[], dir: string): Promise<void> {
   await build({
     input: [...programs],
     platform: 'node',
@@ -49,6 +50,8 @@ async function bundle(programs: readonly string[], dir: string): Promise<void> {
       cleanDir: true,
       entryFileNames: '[name].program.cjs',
       chunkFileNames: '[name]-[hash].cjs',
+      // As modules are by themselves.
+      banner: "'use strict';",
     },
   });
   for (const name of programs.map((program) => basename(program, '.js')))
@@ -58,6 +61,14 @@ async function bundle(programs: readonly string[], dir: string): Promise<void> {
     );
 }
 
+/** A module that waits for ever ends with 13, unless it has said otherwise. */
+const IF_IT_HANGS = `
+let isOver = false;
+process.on('exit', () => {
+  if (!isOver) process.exitCode ??= 13;
+});
+`;
+
 /** Scripts have no `await` of their own: what a program does besides importing is put into a function. */
 function withoutAwait(programs: ReadonlySet<string>): Plugin {
   return {
@@ -66,7 +77,7 @@ function withoutAwait(programs: ReadonlySet<string>): Plugin {
       if (!programs.has(id)) return null;
       const lines = code.split('\n').filter((line) => !line.startsWith('#!'));
       const first = lines.findLastIndex((line) => line.startsWith('import ')) + 1;
-      const inFunction = ['(async () => {', ...lines.slice(first), '})();'];
+      const inFunction = [IF_IT_HANGS, '(async () => {', ...lines.slice(first), 'isOver = true;', '})();'];
       return { code: [...lines.slice(0, first), ...inFunction].join('\n'), map: null };
     },
   };
