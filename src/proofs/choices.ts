@@ -16,6 +16,9 @@ export interface Choice {
 export const labelOf = ({ step }: Possible): string =>
   'call' in step ? `${step.call} ${step.label}` : step.label;
 
+export const isFailure = (possible: Possible | null): boolean =>
+  possible?.step.kind === 'answers' && possible.step.outcome.fails === true;
+
 /** What others may notice of an actor, from wherever it can get to by itself. */
 export const allOf = (places: readonly Place[]): readonly Choice[] =>
   places.flatMap((place, nth): readonly Choice[] => {

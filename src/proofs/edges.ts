@@ -7,10 +7,16 @@ export const joined = (edges: readonly Edge[], nameOf = fullNameOf): Edge[] => {
   for (const edge of edges) {
     const name = nameOf(edge);
     const other = found.get(name);
-    found.set(name, other ? { ...other, weight: greaterWeight(other.weight, edge.weight) } : edge);
+    found.set(name, other ? both(other, edge) : edge);
   }
   return [...found.values()];
 };
+
+const both = (one: Edge, other: Edge): Edge => ({
+  ...one,
+  weight: greaterWeight(one.weight, other.weight),
+  seen: one.seen === other.seen ? one.seen : [...new Set([...one.seen, ...other.seen])],
+});
 
 const fullNameOf = (edge: Edge): string =>
   edge.renaming ? `${nameOf(edge, null)} ${[...edge.renaming].join()}` : nameOf(edge, null);

@@ -13,22 +13,12 @@ import type { AfterDecisions, Exploration, Proof } from './proof.ts';
 import { FEEDBACKS_FAR } from './reduce-tree.ts';
 import { type Mode, NotSo, reductionsFor } from './reductions.ts';
 import { roundsMaxIn, settled } from './rounds-aside.ts';
+import { COMPARED, isSampled, TRIED_FULLY } from './samples.ts';
 import { Stepper, seenIn } from './stepper.ts';
 import { unreachableStates } from './unreachable.ts';
 
 const STATES_MAX = 20_000;
 const RUN = 'run';
-/** The first so many states that are met again are expanded again and compared, and then one in some. */
-const COMPARED = { first: 50, then: 20 };
-/** In so many states every answer is tried after every number of tries, and then in one of some: agents are the same everywhere. */
-const TRIED_FULLY = { first: 10, then: 40 };
-/** Of the nth on, one in n by so many is a sample: about a hundred each time that their number doubles. */
-const SAMPLES_AMONG_MANY = 140;
-
-/** Samples get rarer: what a reduction loses shows in many states, and the first of each kind are met early. */
-const isSampled = (nth: number, { first, then }: typeof COMPARED): boolean =>
-  nth <= first || nth % Math.max(then, Math.ceil(nth / SAMPLES_AMONG_MANY)) === 0;
-
 /** It runs in the host's thread, which has other things to do as well. */
 const SLICE_MS = 10;
 
@@ -83,7 +73,9 @@ class Explorer {
   /** How a state ends, or that it leads nowhere; and those in which a person is asked. */
   readonly #verdicts = new Map<number, Verdict>();
   readonly #deadEnds = new Map<number, string>();
-  readonly #asking = new Map<number, ExploredSystem[]>();
+  readonly #asking = new Map<number, ExploredSystem>();
+  /** Others that look like these: persons must be able to decide the same in them. */
+  readonly #alikeAsking = new Map<number, readonly ExploredSystem[]>();
   /** Where actors were before anything happened: see `seenIn`. */
   #seenFirst: readonly string[] = [];
   #transitions = 0;
@@ -136,18 +128,20 @@ class Explorer {
   /** What persons may decide, and what follows, until nothing new comes of it. */
   async #decideAll(from: number): Promise<void> {
     let expanded = from;
-    const decided = new Set<number>();
+    const decided = new Map<number, readonly Edge[]>();
     for (;;) {
       const open = [...this.#asking].filter(([state]) => !decided.has(state));
-      if (open.length === 0 || this.#problem !== null) return;
-      for (const [state, [system, ...alike]] of open) {
-        decided.add(state);
-        if (!system) continue;
+      for (const [state, system] of open) {
         const edges = this.#edgesOf(this.#moves.decisions(system, this.#isTriedFully(state)), state);
         this.#edges[state] = [...(this.#edges[state] ?? []), ...edges];
         this.#transitions += edges.length;
-        for (const other of alike) this.#mustDecideAlike(other, edges);
+        decided.set(state, edges);
       }
+      for (const [state, alike] of this.#alikeAsking) {
+        this.#alikeAsking.delete(state);
+        for (const other of alike) this.#mustDecideAlike(other, decided.get(state) ?? []);
+      }
+      if (open.length === 0 || this.#problem !== null) return;
       await this.#expandAll(expanded);
       expanded = this.#systems.length;
     }
@@ -210,7 +204,7 @@ class Explorer {
       return;
     }
     const isAsking = system.isAsking();
-    if (isAsking) this.#asking.set(state, [system, ...(this.#asking.get(state) ?? [])]);
+    if (isAsking) this.#asking.set(state, system);
     const moves = this.#moves.from(system, this.#isTriedFully(state));
     if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
     this.#edges[state] = this.#edgesOf(moves, state);
@@ -223,7 +217,7 @@ class Explorer {
       moves.map((move) => {
         const { state: to, isNew } = this.#enter(move.system, move.key);
         // What only took more tries is rarely another.
-        const isWorth = !move.isRepeat || this.#isThorough || state % COMPARED.then === 0;
+        const isWorth = !move.isRepeat || this.#isThorough || state % COMPARED.oneIn === 0;
         if (!isNew && isWorth) this.#compare(move.system, to);
         return this.#edgeOf(move, to);
       }),
@@ -250,10 +244,14 @@ class Explorer {
     this.#revisits += 1;
     if (system.verdict() !== null || !(this.#isThorough || isSampled(this.#revisits, COMPARED))) return;
     // What persons may say is looked at when all else is known.
-    const asking = this.#asking.get(state);
-    if (asking && asking.length < ASKING_MAX) asking.push(system);
+    if (this.#exploration.persons === true && system.isAsking()) this.#askAsWell(system, state);
     if (state < this.#expanded) this.#mustLeadAlike(system, state);
     else this.#unchecked.set(state, [...(this.#unchecked.get(state) ?? []), system]);
+  }
+
+  #askAsWell(system: ExploredSystem, state: number): void {
+    const alike = this.#alikeAsking.get(state) ?? [];
+    if (this.#isThorough || alike.length < ASKING_MAX) this.#alikeAsking.set(state, [...alike, system]);
   }
 
   #mustLeadAlike(system: ExploredSystem, state: number): void {
@@ -263,9 +261,14 @@ class Explorer {
     const pairs = renaming && this.#pairs.renamed(renaming);
     // What is open in both may have been opened in another order.
     if (inOrder(known) === inOrder(found, pairs)) return;
-    if (this.#mode.renames) throw new NotSo({ ...this.#mode, renames: false });
-    if (this.#mode.forgets) throw new NotSo({ ...this.#mode, forgets: false });
+    this.#doWithout(['foretells', 'renames', 'forgets', 'setsAside']);
     this.#problem = lostIn(system);
+  }
+
+  /** Explores it anew without the first of these shortcuts that was taken. */
+  #doWithout(shortcuts: readonly (keyof Mode)[]): void {
+    const taken = shortcuts.find((shortcut) => this.#mode[shortcut]);
+    if (taken) throw new NotSo({ ...this.#mode, [taken]: false });
   }
 
   #walked(): Walked | null {
@@ -280,8 +283,8 @@ class Explorer {
       },
       this.#exploration.costUsd,
     );
-    // A way that is to be shown has the same names from its beginning to its end.
-    if (walked.cycle && this.#mode.renames) throw new NotSo({ ...this.#mode, renames: false });
+    // A way that is to be shown has the same names from its beginning to its end, and counts what is counted beside the states.
+    if (walked.cycle) this.#doWithout(['renames', 'setsAside']);
     if (!walked.cycle) this.#mustBeFar(walked);
     return walked;
   }
@@ -368,7 +371,7 @@ class Explorer {
 }
 
 /** So many systems that look alike are asked what persons may decide in them. */
-const ASKING_MAX = 3;
+const ASKING_MAX = 2;
 
 const isOfPerson = ({ isDecision }: Edge): boolean => isDecision;
 

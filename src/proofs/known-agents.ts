@@ -3,7 +3,7 @@ import { canonicalJson } from '../events/encode.ts';
 import type { Address } from '../events/event.ts';
 import type { Json } from '../events/json.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
-import { type Choice, labelOf, longestOf } from './choices.ts';
+import { type Choice, isFailure, labelOf, longestOf } from './choices.ts';
 import type { ExploredSystem, Open, Part } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
 import type { Place } from './private-steps.ts';
@@ -86,10 +86,16 @@ export class KnownAgents {
     const { system: after } = this.#stepper.step(system, begins);
     const part = after.partOf(address);
     if (!part) return undefined;
-    const possible = new Map(this.#stepper.possible(after, address).map((each) => [labelOf(each), each]));
-    return { part, possible, key: [address, this.#idOf(first), ...possible.keys()].join('\n') };
+    const all = this.#stepper.possible(after, address);
+    const possible = new Map(all.map((each) => [labelOf(each), each]));
+    // Two of one name could not be told apart.
+    if (possible.size < all.length) return undefined;
+    return { part, possible, key: [address, this.#idOf(first), ...all.map(kindOf)].join('\n') };
   }
 }
+
+/** The same name may stand for an answer here, and for a failure there. */
+const kindOf = (possible: Possible): string => `${labelOf(possible)} ${isFailure(possible)}`;
 
 interface Begun {
   readonly part: Part;

@@ -1,5 +1,5 @@
 import type { Address } from '../events/event.ts';
-import { allOf, type Choice, longestOf } from './choices.ts';
+import { allOf, type Choice, isFailure, longestOf } from './choices.ts';
 import type { ExploredSystem, Part } from './explored-system.ts';
 import type { WayStep } from './graph.ts';
 import type { Keys } from './keys.ts';
@@ -7,9 +7,9 @@ import { KnownAgents } from './known-agents.ts';
 import { isSettledBy } from './private-races.ts';
 import { PrivateSteps } from './private-steps.ts';
 import { type Mode, NotSo } from './reductions.ts';
-import { type AskedAgain, askedAgain, refusedInPlace } from './refusals-aside.ts';
+import { type AskedAgain, askedAgain, type InPlace, refusedInPlace } from './refusals-aside.ts';
 import { roundsMaxIn, settled, withUsed } from './rounds-aside.ts';
-import type { Possible, Stepper } from './stepper.ts';
+import type { Stepper } from './stepper.ts';
 import {
   greaterWeight,
   isWithin,
@@ -52,7 +52,7 @@ export class Moves {
   readonly #agents: KnownAgents;
   /** Agents for which being refused for the last time was seen to be a failure like any other. */
   readonly #failsWhenRefused = new Set<Address>();
-  /** What being refused takes, by agent and answer, where that led back. */
+  /** What being refused takes, by agent, node and answer, where that led back. */
   readonly #refusals = new Map<string, Weight>();
 
   /** What actors were in by themselves. */
@@ -101,40 +101,46 @@ export class Moves {
   #foretold(system: ExploredSystem, choices: readonly Choice[]): Foretold | undefined {
     const { address } = choices[0]?.place.record ?? { address: '' };
     if (!this.#mode.foretells || !this.#failsWhenRefused.has(address)) return undefined;
-    const rest = choices.filter(({ label }) => !this.#refusals.has(`${address} ${label}`));
-    if (rest.length === choices.length || !rest.some(({ possible }) => isFailure(possible))) return undefined;
-    const times = refusedInPlace(system, address);
-    if (times === undefined) return undefined;
+    const inPlace = refusedInPlace(system, address);
+    if (!inPlace) return undefined;
+    const rest: Choice[] = [];
     let most = WEIGHS_NOTHING;
-    for (const { label, weight } of choices) {
-      const refusal = this.#refusals.get(`${address} ${label}`);
-      if (refusal) most = greaterWeight(most, sumOfWeights(weight, refusal));
+    for (const choice of choices) {
+      const refusal = this.#refusals.get(refusalKey(inPlace, choice));
+      if (refusal) most = greaterWeight(most, sumOfWeights(choice.weight, refusal));
+      else rest.push(choice);
     }
-    return { rest, before: timesWeight(most, times) };
+    if (rest.length === choices.length || !rest.some(({ possible }) => isFailure(possible))) return undefined;
+    return { rest, before: timesWeight(most, inPlace.times) };
   }
 
-  /** What was tried must be as it would have been told, and is told from then on. */
-  #mustBeForetold(system: ExploredSystem, { choice, taken }: Chosen): void {
-    const { address } = choice.place.record;
-    const times = refusedInPlace(system, address);
-    for (const { weight, isBack, again, uses } of taken) {
-      const key = `${address} ${choice.label}`;
-      const found = lessWeight(weight, choice.weight);
-      const known = this.#refusals.get(key) ?? found;
-      const isKnown = isWithin(found, known) && isWithin(known, found);
-      if (isBack) this.#refusals.set(key, found);
-      const isSo = isBack && isKnown && times === again?.times && uses.length === 0;
-      if (times !== undefined && !isSo) throw new NotSo({ ...this.#mode, foretells: false });
+  /** What was tried must be as it would have been told, and is told from then on if it is the same wherever its node works. */
+  #mustBeForetold(system: ExploredSystem, own: readonly Chosen[]): void {
+    const [first] = own;
+    const inPlace = first && refusedInPlace(system, first.choice.place.record.address);
+    if (!inPlace) return;
+    for (const { choice, taken } of own) {
+      const key = refusalKey(inPlace, choice);
+      for (const { weight, isBack, again, uses } of taken) {
+        const known = this.#refusals.get(key);
+        const found = lessWeight(weight, choice.weight);
+        const isKnown = !known || (isWithin(found, known) && isWithin(known, found));
+        const isSo = again
+          ? isBack && isKnown && inPlace.times === again.times && uses.length === 0
+          : known === undefined;
+        if (!isSo) throw new NotSo({ ...this.#mode, foretells: false });
+        if (again && choice.possible?.isFixed) this.#refusals.set(key, found);
+      }
     }
   }
 
   /** The moves of one actor, as if it had been refused as often as it may be before each. */
   #withRefusals(system: ExploredSystem, own: readonly Chosen[], isSample: boolean): readonly Chosen[] {
+    if (this.#mode.foretells) this.#mustBeForetold(system, own);
     const refused = own.filter(isRefused);
     const [first] = refused[0]?.taken ?? [];
     const again = first?.again;
     if (!again) return own;
-    if (this.#mode.foretells) for (const each of refused) this.#mustBeForetold(system, each);
     const { isBack } = first;
     let most = WEIGHS_NOTHING;
     for (const move of refused.flatMap(({ taken }) => taken)) {
@@ -293,6 +299,9 @@ interface Foretold {
   readonly before: Weight;
 }
 
+const refusalKey = ({ node }: InPlace, { place, label }: Choice): string =>
+  [place.record.address, node, label].join('\n');
+
 const isRefused = ({ taken }: Chosen): boolean => taken.some(({ again }) => again);
 
 /** The same, after something that takes so much. */
@@ -302,9 +311,6 @@ const later =
     choice,
     taken: taken.map((move) => ({ ...move, weight: sumOfWeights(before, move.weight) })),
   });
-
-const isFailure = (possible: Possible | null): boolean =>
-  possible?.step.kind === 'answers' && possible.step.outcome.fails === true;
 
 /** Whether some moves lead where others lead, and take no more. */
 const isCoveredBy = (moves: readonly Taken[], others: readonly Taken[]): boolean =>

@@ -40,6 +40,13 @@ export interface Above {
   readonly hops: number | null;
 }
 
+/**
+ * Several feedbacks that a node finds not to have helped are sent again one after the other: which is first makes a difference only where a
+ * limit that one of them meets ends the run before the others have a round.
+ */
+export const sentIn = ({ onLimit }: Pick<TreeState, 'onLimit'>, feedbacks: readonly Json[]): Json =>
+  onLimit === 'stop' ? feedbacks : sorted(feedbacks);
+
 export const sorted = (values: readonly Json[]): Json => values.map((value) => canonicalJson(value)).sort();
 
 const hashes = new WeakMap<object, string>();
@@ -69,7 +76,7 @@ export const reduceTree: Reduce = (given) => {
         { ...reduceRecord(view, id, record), fresh: fresh.has(id), ...waitsOf(view, id, { record, label }) },
       ]),
     ),
-    open: sorted(Object.keys(open).map(label)),
+    open: sentIn(state, Object.keys(open).map(label)),
   };
 };
 
@@ -180,7 +187,10 @@ const reduceCoordinator =
       queues: Object.fromEntries(
         Object.entries(state.queues).map(([to, queue]) => [to, queueOf(above, to, queueItems(queue))]),
       ),
-      open: sorted(Object.values(open).map((entry) => entryOf(above, entry))),
+      open: sentIn(
+        state,
+        Object.values(open).map((entry) => entryOf(above, entry)),
+      ),
     };
   };
 

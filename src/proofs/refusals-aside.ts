@@ -70,16 +70,25 @@ export const askedAgain = (given: ExploredSystem, after: ExploredSystem): AskedA
 const timesOf = (state: TreeState, id: string): number =>
   (state.roles[nodeOf(state, id)?.agent ?? '']?.attempts ?? 1) - 1;
 
+export interface InPlace {
+  /** The node that its agent works for: what is refused of one may be taken of another. */
+  readonly node: string;
+  /** How often it may be refused and asked again. */
+  readonly times: number;
+}
+
 /**
- * How often an agent may be refused and asked again, if by the rules of the tree it is asked again at once, with all else as it was: then
- * nobody has to try what comes of it. Undefined if that is not so, or not sure.
+ * Whether an agent whose answer is refused is, by the rules of the tree, asked again at once with all else as it was: then nobody has to try
+ * what comes of it. Undefined if that is not so, or not sure.
  */
-export const refusedInPlace = (system: ExploredSystem, agent: Address): number | undefined => {
+export const refusedInPlace = (system: ExploredSystem, agent: Address): InPlace | undefined => {
   const { record, state } = treeIn(system) ?? {};
   if (!record || !state || state.halt || !isFarFromBudget(state)) return undefined;
   const asked = openRequests(state).filter(({ role }) => `${record.address}/${agentId(role)}` === agent);
-  const id = asked.length === 1 ? asked[0]?.node : undefined;
-  return id !== undefined && isAskedAgainAsBefore(state, id) ? timesOf(state, id) : undefined;
+  const node = asked.length === 1 ? asked[0]?.node : undefined;
+  return node !== undefined && isAskedAgainAsBefore(state, node)
+    ? { node, times: timesOf(state, node) }
+    : undefined;
 };
 
 const isFarFromBudget = ({ limits, spent }: TreeState): boolean =>

@@ -14,6 +14,7 @@ import {
   reduceCounts,
   reduceRecord,
   reduceWhole,
+  sentIn,
   sorted,
 } from './reduce-tree.ts';
 
@@ -155,7 +156,10 @@ const goingOn = (scene: Scene): SeenBy => {
   const holds = holdsIn(scene);
   return (id) => [
     nodeIn(scene, id),
-    sorted(scene.entries.filter(({ from }) => from === id).flatMap((entry) => feedbackIn(scene, entry))),
+    sentIn(
+      scene.state,
+      scene.entries.filter(({ from }) => from === id).flatMap((entry) => feedbackIn(scene, entry)),
+    ),
     holds.map((each) => each.has(id)),
   ];
 };

@@ -47,7 +47,7 @@ describe('an agent that is refused', () => {
         for (const pick of picks) {
           const next: ExploredSystem[] = [];
           for (const agent of system.open.keys()) {
-            const times = refusedInPlace(system, agent);
+            const times = refusedInPlace(system, agent)?.times;
             for (const { label, after } of choicesIn(tree, system, agent)) {
               if (!label.endsWith('reports what cannot be taken')) {
                 next.push(after);
