@@ -13,35 +13,42 @@ const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
  */
 const ALONE = ['test/events/payload-limits.test.ts', 'test/simulation/runtime-simulation.test.ts'];
 
-export default defineConfig({
+/** What both projects have in common. They do not extend the whole: then what goes before all tests would be done for each of them again. */
+const COMMON = {
   // Tests that import `loopwright` by name get its source, as the type checker does.
   ssr: { resolve: { conditions: ['loopwright-source', 'module', 'node', 'development|production'] } },
   test: {
     environment: 'node',
     pool: 'forks',
-    // By default one core is left to vitest itself, which has little to do.
-    maxWorkers: 2,
-    sequence: { sequencer: LongFilesFirst },
-    globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/compare-logs.ts'],
     testTimeout: TEST_TIMEOUT_MS,
     hookTimeout: TEST_TIMEOUT_MS,
     // A machine that is busy with other things takes longer than the usual second.
     expect: { poll: { timeout: 10_000 } },
     env: LOOPWRIGHT_DEEP === undefined ? {} : { LOOPWRIGHT_DEEP },
-    // A worker keeps its modules from file to file, and what was compiled of them: a third of the time goes into that otherwise.
+  },
+} as const;
+
+export default defineConfig({
+  test: {
+    // By default one core is left to vitest itself, which has little to do.
+    maxWorkers: 2,
+    sequence: { sequencer: LongFilesFirst },
+    globalSetup: ['test/global-setup.ts'],
     projects: [
       {
-        extends: true,
+        ...COMMON,
         test: {
+          ...COMMON.test,
           name: 'together',
+          // A worker keeps its modules from file to file, and what was compiled of them: a third of the time goes into that otherwise.
           isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...NO_TESTS, ...ALONE],
           typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
         },
       },
-      { extends: true, test: { name: 'alone', include: ALONE } },
+      { ...COMMON, test: { ...COMMON.test, name: 'alone', include: ALONE } },
     ],
     reporters: ['default', new SummaryReporter()],
   },

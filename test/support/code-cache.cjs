@@ -6,7 +6,12 @@ const Module = require('node:module');
 const path = require('node:path');
 const { constants, Script } = require('node:vm');
 
-const isWriting = process.env.LOOPWRIGHT_CODE_CACHE === 'write';
+/** What is to be kept, by the file that it is of. */
+const compiled = new Map();
+if (process.env.LOOPWRIGHT_CODE_CACHE === 'write')
+  process.on('exit', () => {
+    for (const [filename, script] of compiled) writeFileSync(`${filename}.cache`, script.createCachedData());
+  });
 
 const cacheOf = (file) => {
   try {
@@ -23,7 +28,7 @@ require.extensions['.cjs'] = (module, filename) => {
     cachedData: cacheOf(`${filename}.cache`),
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
-  if (isWriting) process.on('exit', () => writeFileSync(`${filename}.cache`, script.createCachedData()));
+  compiled.set(filename, script);
   const load = script.runInThisContext();
   load.call(
     module.exports,
