@@ -1,4 +1,3 @@
-import type { EventObject } from 'xstate';
 import { RuntimeError } from '../errors.ts';
 import { checkId, childAddress } from '../events/address.ts';
 import type { Address } from '../events/event.ts';
@@ -9,8 +8,8 @@ import type { EmittedEvent, Request, Step } from './xstate-adapter.ts';
 
 /** What a step of an actor wants of the world around it, in the order in which its machine asked. */
 export type Effect =
-  | { readonly kind: 'send'; readonly to: string; readonly event: EventObject }
-  | { readonly kind: 'state'; readonly event: EventObject }
+  | { readonly kind: 'send'; readonly to: string; readonly event: EmittedEvent }
+  | { readonly kind: 'state'; readonly event: EmittedEvent }
   | {
       readonly kind: 'call';
       readonly call: string;
@@ -81,7 +80,7 @@ interface Early {
   readonly child: string;
   /** The last child of that id: where the message goes if no other is invoked. */
   readonly to: Address;
-  readonly event: EventObject;
+  readonly event: EmittedEvent;
 }
 
 interface Grant {
@@ -119,24 +118,25 @@ const grant = (request: Request, to: Grant): void => {
 };
 
 const grantEmit = (emitted: EmittedEvent, { effects, early, waiting, record }: Grant): void => {
-  const { to, ...event } = emitted;
+  const { to } = emitted;
   // A machine's emitted events are typed by its author; this is where they are first looked at.
-  if (typeof event.type !== 'string') throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
-  if (event.type === TYPE.start) {
+  if (typeof emitted.type !== 'string')
+    throw new RuntimeError('BAD_MESSAGE', { found: 'one without a type' });
+  if (emitted.type === TYPE.start) {
     const { id, machine, input } = emitted as { id?: unknown; machine?: unknown; input?: unknown };
     if (typeof id !== 'string' || typeof machine !== 'string') {
       throw new RuntimeError('BAD_MESSAGE', { found: 'a start without the id and machine of the child' });
     }
     const address = waiting.openChild(record.address, id);
     effects.push({ kind: 'start', child: id, address, machine, version: undefined, input });
-  } else if (event.type === TYPE.stop) {
+  } else if (emitted.type === TYPE.stop) {
     waiting.leave(String((emitted as { id?: unknown }).id), effects);
   } else if (to === undefined || to === null) {
-    effects.push({ kind: 'state', event });
+    effects.push({ kind: 'state', event: emitted });
   } else if (typeof to === 'string' && to.startsWith('./') && !waiting.hasChild(to.slice(2))) {
-    early.push({ child: to.slice(2), to: waiting.resolve(record, to), event });
+    early.push({ child: to.slice(2), to: waiting.resolve(record, to), event: emitted });
   } else if (typeof to === 'string') {
-    effects.push({ kind: 'send', to: waiting.resolve(record, to), event });
+    effects.push({ kind: 'send', to: waiting.resolve(record, to), event: emitted });
   } else {
     throw new RuntimeError('BAD_ADDRESS', { address: JSON.stringify(to), problem: 'an address is a string' });
   }

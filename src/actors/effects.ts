@@ -1,7 +1,6 @@
-import type { EventObject } from 'xstate';
 import { RuntimeError } from '../errors.ts';
 import type { Encoded } from '../events/encode.ts';
-import { encodeOwn } from '../events/encode-own.ts';
+import { encodeOwn, encodeOwnWithout } from '../events/encode-own.ts';
 import type { Address } from '../events/event.ts';
 import { isReservedType } from '../events/vocabulary.ts';
 import { invariant } from '../invariant.ts';
@@ -10,6 +9,7 @@ import type { Effect } from './advance.ts';
 import type { Desk } from './deliver.ts';
 import type { Definition } from './registry.ts';
 import type { Workspace } from './workspace.ts';
+import type { EmittedEvent } from './xstate-adapter.ts';
 
 /** An effect whose payload is encoded: nothing can go wrong with it any more. */
 export type PreparedEffect =
@@ -105,10 +105,17 @@ const mustBeText = (option: string, text: string): void => {
   });
 };
 
-const encodeEvent = ({ type, ...data }: EventObject): { readonly type: string; readonly data: Encoded } => {
+/** Where a message goes, and of which type it is, stands beside what it says. */
+const NO_DATA: ReadonlySet<string> = new Set(['to', 'type']);
+
+/** What a message says. */
+export const encodeData = (event: EmittedEvent): Encoded => encodeOwnWithout(event, NO_DATA, event.type);
+
+const encodeEvent = (event: EmittedEvent): { readonly type: string; readonly data: Encoded } => {
+  const { type } = event;
   if (isReservedType(type)) throw new RuntimeError('RESERVED_EVENT', { type });
   mustBeText('type', type);
-  return { type, data: encodeOwn(data, type) };
+  return { type, data: encodeData(event) };
 };
 
 /** Writes down what an actor asked for, or queues it for the actor that it is meant for. */

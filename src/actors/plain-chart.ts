@@ -15,6 +15,8 @@ export interface Place {
   readonly tags: Set<string>;
   /** What it takes without an event, the innermost first. */
   readonly always: readonly Transition[];
+  /** What it takes for events of each type, likewise; undefined if some are for any type, which is for XState to match. */
+  readonly byType: ReadonlyMap<string, readonly Transition[]> | undefined;
   /** What is done when a machine ends here. */
   readonly exits: readonly PlainAction[];
   readonly moves: Map<Transition, Move | undefined>;
@@ -85,7 +87,16 @@ const toPlace = (machine: AnyStateMachine, leaf: Node): [[Node, Place]] | undefi
   const nodes = upward.toReversed();
   const tags = new Set(nodes.flatMap((node) => node.tags));
   const always = upward.flatMap((node) => node.always ?? []);
-  return [[leaf, { leaf, nodes, value, tags, always, exits, moves: new Map() }]];
+  return [[leaf, { leaf, nodes, value, tags, always, byType: byTypeIn(upward), exits, moves: new Map() }]];
+};
+
+const byTypeIn = (upward: readonly Node[]): Place['byType'] => {
+  const byType = new Map<string, Transition[]>();
+  for (const [descriptor, transitions] of upward.flatMap((node) => [...node.transitions])) {
+    if (descriptor.includes('*')) return undefined;
+    byType.set(descriptor, [...(byType.get(descriptor) ?? []), ...transitions]);
+  }
+  return byType;
 };
 
 const above = ({ parent }: Node): readonly Node[] => (parent ? [parent, ...above(parent)] : []);

@@ -1,8 +1,8 @@
 import { canonicalJson } from '../events/encode.ts';
-import { encodeOwn } from '../events/encode-own.ts';
 import type { Address, RecordedEvent } from '../events/event.ts';
 import { isReservedType } from '../events/vocabulary.ts';
 import type { Effect } from './advance.ts';
+import { encodeData } from './effects.ts';
 
 /** A fact that a machine stated when its actor was folded, and that the log has to have. */
 interface Due {
@@ -35,8 +35,8 @@ export class StatedFacts {
     if (event.kind === 'fact' && !isReservedType(event.type)) return this.#stated(event);
     for (const effect of effects) {
       if (effect.kind !== 'state') continue;
-      const { type, ...data } = effect.event;
-      const dataJson = encodeOwn(data, type).json;
+      const { type } = effect.event;
+      const dataJson = encodeData(effect.event).json;
       this.#due.push({ actor: event.actor, cause: event.position, type, dataJson });
     }
     return undefined;

@@ -194,27 +194,35 @@ const hasOneBeginning = ({ config, root }: AnyStateMachine): boolean => {
 
 const NO_REQUESTS: readonly Request[] = [];
 
-const toRequests = (actions: readonly CollectedAction[]): readonly Request[] =>
-  actions.length === 0 ? NO_REQUESTS : actions.flatMap(toRequest);
+const toRequests = (actions: readonly CollectedAction[]): readonly Request[] => {
+  if (actions.length === 0) return NO_REQUESTS;
+  const requests: Request[] = [];
+  for (const action of actions) {
+    const request = toRequest(action);
+    if (request) requests.push(request);
+  }
+  return requests;
+};
 
-const toRequest = ({ type, params }: CollectedAction): readonly Request[] => {
+/** Undefined for what a machine has told itself. */
+const toRequest = ({ type, params }: CollectedAction): Request | undefined => {
   switch (type) {
     case 'xstate.emit': {
       // The types of params are fixed by XState for each of its own actions; the contract test holds them.
-      return [{ kind: 'emit', event: (params as { event: EmittedEvent }).event }];
+      return { kind: 'emit', event: (params as { event: EmittedEvent }).event };
     }
     case 'xstate.raise': {
       const { id, delay, event } = params as { id?: string; delay?: number; event: EventObject };
-      return delay === undefined ? NO_REQUESTS : [{ kind: 'timer', id, delayMs: delay, event }];
+      return delay === undefined ? undefined : { kind: 'timer', id, delayMs: delay, event };
     }
     case 'xstate.cancel':
-      return [{ kind: 'cancel', id: (params as { sendId: string }).sendId }];
-    case INVOKE:
-      return [
-        { kind: 'invoke', ...(params as { id: string; src: string; input: unknown; replaces: boolean }) },
-      ];
+      return { kind: 'cancel', id: (params as { sendId: string }).sendId };
+    case INVOKE: {
+      const { id, src, input, replaces } = params as Omit<Extract<Request, { kind: 'invoke' }>, 'kind'>;
+      return { kind: 'invoke', id, src, input, replaces };
+    }
     case LEAVE:
-      return [{ kind: 'leave', id: (params as { id: string }).id }];
+      return { kind: 'leave', id: (params as { id: string }).id };
     default:
       throw new Error(
         `The action "${type}" has effects that cannot be made durable: emit a message, or call an agent with invoke.`,

@@ -8,12 +8,25 @@ import type { Json } from './json.ts';
  */
 export const encodeOwn = (value: unknown, root: string): Encoded => {
   size = 0;
-  const ordered = order(value, 0);
-  if (ordered === UNUSUAL) return encode(value, { undefinedMembers: 'drop', root });
-  const encoded = new OwnEncoded(ordered);
+  const own = acceptable(order(value, 0));
+  return own ?? encode(value, { undefinedMembers: 'drop', root });
+};
+
+/** The same of an object without some of its members. */
+export const encodeOwnWithout = (value: object, omitted: ReadonlySet<string>, root: string): Encoded => {
+  size = 0;
+  const own = acceptable(orderMembers(value, 0, omitted));
+  if (own) return own;
+  const rest = Object.entries(value).filter(([key]) => !omitted.has(key));
+  return encode(Object.fromEntries(rest), { undefinedMembers: 'drop', root });
+};
+
+const acceptable = (ordered: Json | typeof UNUSUAL): Encoded | undefined => {
+  if (ordered === UNUSUAL) return undefined;
+  const own = new OwnEncoded(ordered);
   // Sizes that count bytes: rare enough to be looked at closely.
-  const isLarge = size > SIZE_UNSUSPICIOUS && encoded.json.length > LENGTH_UNSUSPICIOUS;
-  return isLarge ? encode(value, { undefinedMembers: 'drop', root }) : encoded;
+  const isLarge = size > SIZE_UNSUSPICIOUS && own.json.length > LENGTH_UNSUSPICIOUS;
+  return isLarge ? undefined : own;
 };
 
 /** Its text is made when somebody asks for it: what is tried out, and not written down, does without. */
@@ -79,11 +92,11 @@ const orderItems = (items: readonly unknown[], depth: number): Json | typeof UNU
   return copy ?? (items as readonly Json[]);
 };
 
-const orderMembers = (value: object, depth: number): Json | typeof UNUSUAL => {
+const orderMembers = (value: object, depth: number, omitted?: ReadonlySet<string>): Json | typeof UNUSUAL => {
   if (Object.getPrototypeOf(value) !== Object.prototype) return UNUSUAL;
   const keys = Object.keys(value);
   if (keys.length > ITEMS_UNSUSPICIOUS) return UNUSUAL;
-  let isOrdered = true;
+  let isOrdered = omitted === undefined;
   for (let index = 0, before = ''; index < keys.length; index += 1) {
     const key = keys[index] ?? '';
     if (key in Object.prototype || key === 'prototype') return UNUSUAL;
@@ -92,30 +105,36 @@ const orderMembers = (value: object, depth: number): Json | typeof UNUSUAL => {
     size += key.length + 1;
     before = key;
   }
-  return copyMembers(value as Readonly<Record<string, unknown>>, isOrdered ? keys : keys.sort(), {
-    depth,
-    isOrdered,
-  });
+  const members = omitted ? keys.filter((key) => !omitted.has(key)) : keys;
+  if (!isOrdered) members.sort();
+  return copyMembers(value as Readonly<Record<string, unknown>>, members, { depth, isOrdered });
 };
 
+/** From the first member on that has to be changed, if the keys are in order. */
 const copyMembers = (
   value: Readonly<Record<string, unknown>>,
   keys: readonly string[],
   { depth, isOrdered }: { depth: number; isOrdered: boolean },
 ): Json | typeof UNUSUAL => {
-  let isSame = isOrdered;
-  const copy: Record<string, Json> = {};
-  for (const key of keys) {
+  let copy: Record<string, Json> | undefined = isOrdered ? undefined : {};
+  for (let index = 0; index < keys.length; index += 1) {
+    const key = keys[index] ?? '';
     const member = value[key];
-    if (member === undefined) {
-      isSame = false;
-      continue;
-    }
-    const ordered = order(member, depth + 1);
+    const ordered = member === undefined ? undefined : order(member, depth + 1);
     if (ordered === UNUSUAL) return UNUSUAL;
-    if (ordered !== member) isSame = false;
-    copy[key] = ordered;
+    if (ordered === undefined || ordered !== member) copy ??= firstMembers(value, keys.slice(0, index));
+    if (copy && ordered !== undefined) copy[key] = ordered;
   }
   // Each member was looked at, and none had to be changed.
-  return isSame ? (value as Readonly<Record<string, Json>>) : copy;
+  return copy ?? (value as Readonly<Record<string, Json>>);
+};
+
+/** Members that were found to be as they should. */
+const firstMembers = (
+  value: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): Record<string, Json> => {
+  const copy: Record<string, Json> = {};
+  for (const key of keys) copy[key] = value[key] as Json;
+  return copy;
 };

@@ -57,7 +57,7 @@ const toOthers = (
 
 /** What XState gives to an action that enqueues others. */
 interface Enqueue<State> {
-  assign(state: State): void;
+  assign(update: () => State): void;
   emit(message: RunMessage): void;
 }
 
@@ -66,6 +66,7 @@ export const apply = <State>(
   enqueue: Enqueue<State>,
   { state, messages }: { readonly state: State; readonly messages: readonly RunMessage[] },
 ): void => {
-  enqueue.assign(state);
+  // As a function: XState looks through an object for functions, member by member.
+  enqueue.assign(() => state);
   for (const message of messages) enqueue.emit(message);
 };

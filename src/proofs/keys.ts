@@ -111,7 +111,7 @@ export class Keys {
     const own = [snapshot?.value ?? null, Object.keys(waits.calls).sort(), Object.keys(waits.timers).sort()];
     const numberOf = (content: Json): number => this.#numbered(canonicalJson(content));
     const whole = numberOf([placeOf(tree.address), ...own, outlook.whole]);
-    const nodes = outlook.nodes.map(({ sees, ...node }) => ({ ...node, sees: numberOf(sees) }));
+    const nodes = outlook.nodes.map(({ id, parent, sees }) => ({ id, parent, sees: numberOf(sees) }));
     const seen = { coordinator, whole, nodes };
     this.#trees.set(tree, seen);
     return seen;

@@ -251,7 +251,8 @@ export class Moves {
     const stepped = this.#stepper.step(there, possible);
     let weight = sumOfWeights(before, stepped.weight);
     for (const other of stepped.reads) {
-      if (!this.#mode.summarizes || other === place.record.address) continue;
+      // One that has nothing open stays where it is.
+      if (!this.#mode.summarizes || other === place.record.address || !there.open.has(other)) continue;
       const places = this.#private.placesOf(there, other);
       if (places.length < 2) continue;
       const using = {

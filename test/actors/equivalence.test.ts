@@ -6,11 +6,16 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
   type AnyTransitionDefinition,
+  and,
   createActor,
   type EventObject,
+  emit,
   type InspectionEvent,
   initialTransition,
+  not,
   SimulatedClock,
+  setup,
+  stateIn,
   transition,
 } from 'xstate';
 import { lowerMachine } from '../../src/actors/lower-machine.ts';
@@ -571,6 +576,52 @@ describe('a rewritten machine', () => {
       expect(steps.moved / steps.all).toBeGreaterThan(MOVED_MIN);
     },
   );
+});
+
+describe('which transition is taken', () => {
+  const boom = (): never => {
+    throw new Error('boom');
+  };
+  const guarded = (guards: Readonly<Record<string, () => boolean>>, on: object) =>
+    setup({ guards }).createMachine({
+      initial: 'outer',
+      on: { UP: { actions: emit({ type: 'root' }) }, ANY: { actions: emit({ type: 'root' }) } },
+      states: {
+        outer: {
+          initial: 'inner',
+          on: { UP: { actions: emit({ type: 'outer' }) }, 'a.b': { actions: emit({ type: 'outer a.b' }) } },
+          states: { inner: { on: on as never } },
+        },
+      },
+    });
+  const guards = { yes: () => true, no: () => false, boom };
+  const say = (type: string, guard?: unknown) => ({
+    actions: emit({ type }),
+    ...(guard !== undefined && { guard }),
+  });
+
+  test.each<[string, object]>([
+    ['the first that is let through', { UP: [say('1', 'no'), say('2', 'yes'), say('3')] }],
+    ['that of the state around, if none is', { UP: [say('1', 'no'), say('2', () => false)] }],
+    ['none, if a guard throws, and what it says is told', { UP: [say('1', 'no'), say('2', 'boom')] }],
+    ['the one before a guard that would throw', { UP: [say('1', 'yes'), say('2', 'boom')] }],
+    ['what stands for several types', { '*': say('any'), 'a.*': say('a'), 'a.b': say('a.b', 'no') }],
+    ['what stands for several types, outside', { 'a.b.c': say('a.b.c') }],
+    ['a guard made of others', { UP: [say('1', not('yes')), say('2', and(['yes', stateIn('outer')]))] }],
+    ['nothing, which keeps it from the state around', { UP: {} }],
+  ])('is %s, as XState has it', (_which, on) => {
+    const machine = guarded(guards, on);
+    const behavior = adaptMachine(machine);
+    const { next: first } = behavior.initial(null);
+    const [theirs] = initialTransition(machine);
+    for (const type of ['UP', 'ANY', 'a', 'a.b', 'a.b.c', 'unknown'])
+      expect([type, attempt(() => asked(behavior.step(first, { type })))]).toEqual([
+        type,
+        attempt(() => asked(toStep(transition(machine, theirs, { type })))),
+      ]);
+  });
+
+  const asked = ({ requests }: Step): Step => ({ next: null as never, requests });
 });
 
 /** Shares of the steps of plain machines: those that go the shorter way, and those of them that lead to another state. */
