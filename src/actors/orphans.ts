@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { realFile } from '../store/sqlite/private-files.ts';
 import { endProcesses } from './end-processes.ts';
-import { listProcesses } from './processes.ts';
+import { listProcesses, mayHaveProcesses } from './processes.ts';
 
 /** Nobody will take the answers of orphans: they get less time than those that someone waits for. */
 const ORPHAN_GRACE_MS = 2_000;
@@ -26,6 +26,7 @@ export const logTag = (file: string | null): string => {
  * holds the log's lock: it knows that nobody else's are among them.
  */
 export const reapOrphans = async (log: string): Promise<readonly string[]> => {
+  if (!(await mayHaveProcesses(log))) return [];
   const find = async () => (await listProcesses())?.filter((found) => found.log === log) ?? [];
   const { met, left } = await endProcesses({ find, graceMs: ORPHAN_GRACE_MS });
   return met.map(({ pid, name, call }) => {
