@@ -62,6 +62,8 @@ export const walk = (scene: Scene): Walked => {
   const map = getAdjacencyMap(graphLogicOf(logic), optionsOf(logic)) as unknown as Walk;
   const rests: Record<string, number> = {};
   const contexts = new Set<string>();
+  // Most actors of a moment are those of the moment before it.
+  const actors = new Set<ActorRecord>();
   let edges = 0;
   let moves = 0;
   for (const [key, { state, transitions }] of Object.entries(map)) {
@@ -69,9 +71,10 @@ export const walk = (scene: Scene): Walked => {
     edges += targets.length;
     moves += targets.filter((target) => logic.keyOf(target.state) !== key).length;
     for (const value of statesIn(scene, state)) rests[value] = (rests[value] ?? 0) + 1;
-    for (const actor of state.system.actors.values()) contexts.add(fingerprintOf(actor));
+    for (const actor of state.system.actors.values()) actors.add(actor);
     for (const { result } of state.system.runs.values()) contexts.add(result ?? '');
   }
+  for (const actor of actors) contexts.add(fingerprintOf(actor));
   return {
     scene,
     moments: Object.keys(map).length,
