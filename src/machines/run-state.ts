@@ -3,6 +3,7 @@ import { canonicalJson } from '../events/encode.ts';
 import type { Failure, Json } from '../events/json.ts';
 import type { Spent } from '../events/usage.ts';
 import type { AgentReply, AgentSettings } from './agent-work.ts';
+import { changed, withEntry } from './changed.ts';
 import type { IssueRecord, IssueRegistry } from './issues.ts';
 import type { Budget, Limits, MetLimit } from './limits.ts';
 import { isBlocked, type LoopState, type Loops, openLoops } from './loop-state.ts';
@@ -123,10 +124,11 @@ export const withStep = <State extends Pick<RunState, 'steps'>>(
   state: State,
   id: string,
   change: Partial<StepRecord>,
-): State => ({
-  ...state,
-  steps: { ...state.steps, [id]: { ...stepOf(state, id), ...change } },
-});
+): State => {
+  const steps = withEntry(state.steps, id, changed(stepOf(state, id), change));
+  // A state of any kind has its steps.
+  return changed<Pick<RunState, 'steps'>>(state, { steps }) as State;
+};
 
 /** The run with what has changed of one of its loops. */
 export const withLoop = (state: RunState, id: string, change: Partial<LoopState>): RunState => {

@@ -2,6 +2,7 @@ import { isJsonObject, type Json } from '../events/json.ts';
 import type { FeedbackItem, FeedbackKind, Priority } from '../events/tree-feedback.ts';
 import type { Spent } from '../events/usage.ts';
 import type { AgentSettings } from './agent-work.ts';
+import { changed, withEntry } from './changed.ts';
 import { ancestorsOf, type KnownTree, type Link } from './coordinator-checks.ts';
 import type { CoordinatorInput, FeedbackAttempt } from './coordinator-state.ts';
 import type { Limits } from './limits.ts';
@@ -176,12 +177,8 @@ export const withSettling = (state: TreeState, ids: readonly string[]): TreeStat
   settling: [...new Set([...state.settling, ...ids])],
 });
 
-/** Written so that V8 copies whole objects: members after a spread, and a second spread, cost twice as much. */
-export const withRecord = (state: TreeState, id: string, change: Partial<NodeRecord>): TreeState => {
-  const records: Record<string, NodeRecord> = { ...state.records };
-  records[id] = Object.assign({ ...recordOf(state, id) }, change);
-  return Object.assign({ ...state }, { records });
-};
+export const withRecord = (state: TreeState, id: string, change: Partial<NodeRecord>): TreeState =>
+  changed(state, { records: withEntry(state.records, id, changed(recordOf(state, id), change)) });
 
 /** The nodes that are not on a way that a condition has left out. */
 const activeNodes = (state: TreeState): readonly TreeNode[] => {

@@ -105,28 +105,41 @@ const worldsOf = (state: PhaseState, step: Step): readonly World[] =>
 const passing = (state: PhaseState, step: Step): PhaseState =>
   needsOf(state.plan, step)
     .filter(({ gate }) => gate !== null)
-    .reduce((world, { id }) => withStep(world, id, { hash: hashOf({ passed: true }) }), state);
+    .reduce((world, { id }) => withStep(world, id, { hash: PASSED }), state);
+
+const PASSED = hashOf({ passed: true });
+
+interface MayReturn {
+  readonly label: Json;
+  readonly hash: string | null;
+}
+
+/** A record is never changed in place, and most steps of a state are those of the state before it. */
+const returns = new WeakMap<StepRecord, readonly MayReturn[]>();
+
+const mayReturn = (record: StepRecord): readonly MayReturn[] => {
+  const found = returns.get(record) ?? returnsOf(record);
+  returns.set(record, found);
+  return found;
+};
 
 /** Of what is new only the last and the one before it can be told apart, and come back. */
-const mayReturn = ({
-  history,
-  output,
-  hash,
-}: StepRecord): readonly { label: Json; hash: string | null }[] => {
+const returnsOf = ({ history, output, hash }: StepRecord): readonly MayReturn[] => {
   const outputs = [...history.map((earlier) => earlier.output), ...(hash === null ? [] : [output])];
   if (outputs.length === 0) return [{ label: 'nothing', hash: null }];
-  const last = outputs.at(-1) ?? null;
-  const earlier = outputs.findLast((each) => hashOf(each) !== hashOf(last));
-  const known = outputs.filter((each) => !isFresh(each)).map((each) => [hashOf(each), hashOf(each)] as const);
+  const hashes = outputs.map(hashOf);
+  const last = hashes.at(-1) ?? '';
+  const earlier = hashes.findLast((each) => each !== last);
+  const known = hashes.filter((_, index) => !isFresh(outputs[index] ?? null));
   const labels = new Map<string, Json>([
-    ...(earlier === undefined ? [] : [[hashOf(earlier), 'earlier'] as const]),
-    [hashOf(last), 'last'],
-    ...known,
+    ...(earlier === undefined ? [] : [[earlier, 'earlier'] as const]),
+    [last, 'last'],
+    ...known.map((each) => [each, each] as const),
   ]);
   return [...labels].map(([each, label]) => ({ label, hash: each })).sort(byLabel);
 };
 
-const byLabel = (one: { label: Json }, other: { label: Json }): number =>
+const byLabel = (one: MayReturn, other: MayReturn): number =>
   canonicalJson(one.label) < canonicalJson(other.label) ? -1 : 1;
 
 /** What of an answer counts when the others have answered. */
