@@ -138,8 +138,11 @@ class Explorer {
         decided.set(state, edges);
       }
       for (const [state, alike] of this.#alikeAsking) {
+        const known = decided.get(state);
+        // One that was met just now is looked at in the next round.
+        if (!known) continue;
         this.#alikeAsking.delete(state);
-        for (const other of alike) this.#mustDecideAlike(other, decided.get(state) ?? []);
+        for (const other of alike) this.#mustDecideAlike(other, known);
       }
       if (open.length === 0 || this.#problem !== null) return;
       await this.#expandAll(expanded);

@@ -49,8 +49,8 @@ export const reduceTight: Reduce = (given) => {
 export const reduceRepeat: Reduce = (given) => {
   const { limits, repeat, last, isDone, spent, halt, pauseReasons = [] } = given as RepeatState;
   return {
-    repeat: counted(limits.repeats, repeat),
-    max: limits.repeats,
+    // What persons have allowed is more of the same.
+    repeats: limits.repeats === null ? 'any' : limits.repeats - repeat,
     last: isFresh(last) ? FRESH : hashOf(last),
     isDone,
     calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),

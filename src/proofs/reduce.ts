@@ -112,8 +112,12 @@ const saidOf = (
   return [role, passed, found];
 };
 
-/** Without a limit nobody looks at the counter: the endless loop shows as a cycle. */
-export const counted = (limit: number | null, count: number): Json => (limit === null ? 'any' : count);
+/**
+ * What is left of a limit, which persons may raise: that is all that guards see of a counter. Without a limit nobody looks at it, and the
+ * endless loop shows as a cycle.
+ */
+export const counted = (limit: number | null, count: number): Json =>
+  limit === null ? 'any' : limit - count;
 
 /**
  * What a step has made so far. Things that are just new, whichever they are, are alike: what matters of them is which came

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
-import { agentCall, createRuntime, tightLoop, type Workflow, workflow } from '../../src/index.ts';
+import {
+  agentCall,
+  createRuntime,
+  repeatLoop,
+  tightLoop,
+  treeRun,
+  type Workflow,
+  workflow,
+} from '../../src/index.ts';
 import { type QuestionOutput, questionMachine } from '../../src/machines/question-machine.ts';
 import { replayEndless } from '../../src/testing/index.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
@@ -97,6 +105,47 @@ describe('what persons decide, and what follows', () => {
     expect(proof).toMatchObject({ result: 'proved', calls: 0, endless: null });
     expect(proof.afterDecisions).toMatchObject({ result: 'proved', calls: 1, verdicts: ['verified'] });
     expect(proof.text).toContain('from one decision to the next');
+  });
+
+  it('K5: what one decision leads to and another, too, is not taken for something else', async () => {
+    // Whatever is said to the first question, a second one is asked.
+    const twice = workflow(
+      'twice',
+      setup({ actors: { question: questionMachine } }).createMachine({
+        initial: 'first',
+        states: {
+          first: {
+            tags: 'waiting',
+            invoke: { id: 'one', src: 'question', input: QUESTION, onDone: 'second' },
+          },
+          second: {
+            tags: 'waiting',
+            invoke: { id: 'two', src: 'question', input: QUESTION, onDone: 'done' },
+          },
+          done: { type: 'final' },
+        },
+      }),
+    ) as Workflow;
+    expect(await explore(twice, null, { outcomes, persons: true })).toMatchObject({
+      result: 'proved',
+      states: 3,
+      afterDecisions: { result: 'proved', problem: null, calls: 0 },
+    });
+  });
+
+  it('K5, X4: the loop inside one task, however often persons let it go on', async () => {
+    const repeats = repeatLoop('repeats', { agent: 'developer' }) as Workflow;
+    const proof = await explore(repeats, 'a task', { persons: true });
+    expect(proof).toMatchObject({ result: 'proved', requests: 10, calls: 30 });
+    expect(proof.afterDecisions).toMatchObject({ result: 'proved', requests: 10, calls: 30 });
+  });
+
+  it('K5, C8: a tree of two nodes, with all that may be decided about its feedback', async () => {
+    const nodes = [{ id: 'n0' }, { id: 'n1', parent: 'n0' }];
+    const tree = treeRun('tree', { nodes }) as Workflow;
+    const proof = await explore(tree, { task: null }, { persons: true });
+    expect(proof).toMatchObject({ result: 'proved', calls: 54 });
+    expect(proof.afterDecisions).toMatchObject({ result: 'proved', calls: 54 });
   });
 
   it('K5, X4: the tight loop, with all that may be decided at its limits', async () => {
