@@ -49,6 +49,7 @@ export const createPlainSteps = (machine: AnyStateMachine, scope: Scope): PlainS
       if (!place || OF_XSTATE.has(event.type)) return undefined;
       const walk = new PlainWalk(ground, { from: snapshot, event, place });
       const transition = walk.selected();
+      if (!walk.isPlain) return undefined;
       // An error that nobody takes ends the actor: XState knows how.
       if (!transition && event.type.startsWith('xstate.error.')) return undefined;
       return !transition || walk.follow(transition) ? toRest(walk) : undefined;
@@ -74,6 +75,7 @@ const toRest = (walk: PlainWalk): PlainStep | undefined => {
     if (raised) walk.event = raised;
     const { changes } = walk;
     const transition = eventless ?? walk.selected();
+    if (!walk.isPlain) return undefined;
     if (transition && !walk.follow(transition)) return undefined;
     // One that needs no event and changes nothing would be taken for ever.
     isSelecting = raised !== undefined || walk.changes !== changes;

@@ -76,7 +76,9 @@ export class PlainWalk {
 
   /** The first transition that needs no event. */
   eventless(): Transition | undefined {
-    return this.#place?.always.find(({ guard }) => guard === undefined || this.#passes(guard));
+    return this.#place?.always.find(
+      ({ guard }) => this.#isPlain && (guard === undefined || this.#passes(guard)),
+    );
   }
 
   /** Whether it could be done here. */
@@ -96,6 +98,7 @@ export class PlainWalk {
   }
 
   #isOpen({ guard }: Transition): boolean {
+    if (!this.#isPlain) return false;
     try {
       return guard === undefined || this.#passes(guard);
     } catch {
@@ -108,7 +111,8 @@ export class PlainWalk {
   #passes(guard: unknown): boolean {
     const holds = passes(guard, this);
     if (holds === undefined) this.#isPlain = false;
-    return holds === true;
+    // Whatever a guard gives counts as JavaScript has it, as in XState.
+    return Boolean(holds);
   }
 
   #perform(actions: readonly PlainAction[]): void {

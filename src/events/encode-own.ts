@@ -17,8 +17,9 @@ export const encodeOwnWithout = (value: object, omitted: ReadonlySet<string>, ro
   size = 0;
   const own = acceptable(orderMembers(value, 0, omitted));
   if (own) return own;
-  const rest = Object.entries(value).filter(([key]) => !omitted.has(key));
-  return encode(Object.fromEntries(rest), { undefinedMembers: 'drop', root });
+  const rest: Record<string, unknown> = { ...value };
+  for (const key of omitted) delete rest[key];
+  return encode(rest, { undefinedMembers: 'drop', root });
 };
 
 const acceptable = (ordered: Json | typeof UNUSUAL): Encoded | undefined => {

@@ -144,10 +144,16 @@ class Explorer {
         this.#alikeAsking.delete(state);
         for (const other of alike) this.#mustDecideAlike(other, known);
       }
+      if (open.length === 0) this.#mustHaveAsked();
       if (open.length === 0 || this.#problem !== null) return;
       await this.#expandAll(expanded);
       expanded = this.#systems.length;
     }
+  }
+
+  /** Who looks like one that asks nothing, but asks, is another. */
+  #mustHaveAsked(): void {
+    for (const [system] of this.#alikeAsking.values()) if (system) this.#problem ??= lostIn(system);
   }
 
   #isTriedFully(state: number): boolean {

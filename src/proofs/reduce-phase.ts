@@ -11,7 +11,7 @@ import {
   stepOf,
   withStep,
 } from '../machines/run-state.ts';
-import { counted, FRESH, isFresh, isNewIssue, made, near, type Reduce } from './reduce.ts';
+import { budgetOf, counted, FRESH, isFresh, isNewIssue, made, type Reduce } from './reduce.ts';
 
 /** What the guards of a phase run can see of it. */
 export const reducePhases: Reduce = (given) => {
@@ -34,8 +34,7 @@ export const reducePhases: Reduce = (given) => {
       .filter(({ status }) => status === 'rejected')
       .map(({ fingerprint }) => fingerprint),
     reclassified: Object.entries(state.reclassified).map(([print, phases]) => [print, phases]),
-    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
-    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    budget: budgetOf(limits, spent),
     counts: [counted(limits.unchanged, state.unchanged), counted(limits.oscillations, state.oscillations)],
     held: state.held !== null,
     work: state.work?.phase ?? null,

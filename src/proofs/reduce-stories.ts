@@ -3,7 +3,7 @@ import { capLeft } from '../machines/board-budget.ts';
 import type { BoardState } from '../machines/board-state.ts';
 import { phaseAtFault } from '../machines/story-phases.ts';
 import { limitsInForce, maxOf, type StoryState } from '../machines/story-state.ts';
-import { counted, near, type Reduce } from './reduce.ts';
+import { budgetOf, counted, near, type Reduce } from './reduce.ts';
 
 /** What the guards of a story can see of it. */
 export const reduceStory: Reduce = (given) => {
@@ -26,8 +26,7 @@ export const reduceStory: Reduce = (given) => {
       .map(([role, { times }]) => `${role} ${limits.reviewRetries === null ? 'any' : times}`)
       .sort(),
     started: [...state.started].sort(),
-    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
-    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    budget: budgetOf(limits, spent),
     paused: state.pauseReasons,
     halt: halt && [halt.verdict, halt.met?.limit ?? null, halt.step],
     end: [state.verdict, state.isSkipped, state.isAccepted],

@@ -3,7 +3,7 @@ import type { Json } from '../events/json.ts';
 import { hashOf } from '../machines/plan.ts';
 import type { RepeatState } from '../machines/repeat-loop.ts';
 import { passesMax, type TightState } from '../machines/tight-state.ts';
-import { counted, FRESH, isFresh, near, type Reduce } from './reduce.ts';
+import { budgetOf, counted, FRESH, isFresh, type Reduce } from './reduce.ts';
 
 /** What the guards of a tight loop can see of it. */
 export const reduceTight: Reduce = (given) => {
@@ -37,8 +37,7 @@ export const reduceTight: Reduce = (given) => {
       counted(limits.failuresInRow, state.failedInRow.test),
     ],
     artifacts: [state.artifacts.at(-1) ?? null, [...new Set(state.artifacts)].sort()],
-    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
-    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    budget: budgetOf(limits, spent),
     counts: [counted(limits.unchanged, state.unchanged), counted(limits.oscillations, state.oscillations)],
     paused: state.pauseReasons,
     halt: halt && [halt.verdict, halt.met?.limit ?? null, state.resume],
@@ -53,8 +52,7 @@ export const reduceRepeat: Reduce = (given) => {
     repeats: limits.repeats === null ? 'any' : limits.repeats - repeat,
     last: isFresh(last) ? FRESH : hashOf(last),
     isDone,
-    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
-    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    budget: budgetOf(limits, spent),
     paused: pauseReasons,
     halt: halt && [halt.verdict, halt.met?.limit ?? null],
   };

@@ -16,7 +16,7 @@ import {
   type TreeView,
   viewOf,
 } from '../machines/tree-state.ts';
-import { counted, FAR, FRESH, near, type Reduce, type Reductions } from './reduce.ts';
+import { budgetOf, counted, FAR, FRESH, near, type Reduce, type Reductions } from './reduce.ts';
 
 /**
  * What can be seen of the feedbacks that led to something at a node. Ids are numbers in the order of coming, which decide nothing: a
@@ -85,8 +85,7 @@ export const reduceWhole = (state: TreeState): { readonly [name: string]: Json }
   const { limits, spent, halt } = state;
   return {
     plan: shapeHash(state.nodes),
-    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
-    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    budget: budgetOf(limits, spent),
     counts: [counted(limits.replans, state.replans), counted(limits.addedNodes, state.added)],
     limits: [limits.replans, limits.addedNodes],
     settling: state.settling.length,

@@ -1,9 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../events/json.ts';
 import type { Severity } from '../events/severity.ts';
+import type { Spent } from '../events/usage.ts';
 import { AGENT, type AgentContext } from '../machines/agent-machine.ts';
 import { CONTEXT } from '../machines/context-machine.ts';
 import { FEEDBACK } from '../machines/feedback-work.ts';
 import { type IssueRecord, knownIssue, readIssues } from '../machines/issues.ts';
+import type { Budget } from '../machines/limits.ts';
 import { hashOf } from '../machines/plan.ts';
 import { QUESTION } from '../machines/question-machine.ts';
 import { freshSteps, keyOf, type RunState, type StepAnswer, type StepRecord } from '../machines/run-state.ts';
@@ -37,6 +39,15 @@ const reduceAgent: Reduce = (given) => {
 const workOf = (request: string): string => request.slice(0, request.lastIndexOf('.'));
 
 export const near = (left: number | null, far = FAR): Json => (left === null || left > far ? 'many' : left);
+
+/**
+ * What is left of a budget. A person who lets a run go on allows as much again as its limit is: so that counts as well, unless it is far away.
+ */
+export const budgetOf = ({ calls, costUsd, tokens }: Budget, spent: Spent): Json => [
+  calls === null || calls - spent.calls > FAR ? 'many' : [calls - spent.calls, calls],
+  costUsd === null ? null : [spent.costUsd, costUsd],
+  tokens === null ? null : [spent.tokens, tokens],
+];
 
 /** A plan run has the machine of all plan runs, under a name of its user's. */
 export const reduceRun: Reduce = (given) => {
@@ -79,8 +90,7 @@ export const reduceRun: Reduce = (given) => {
         // In the last pass, or some time ago.
         Math.min((state.steps[gate]?.rejections ?? 0) - lastPass, 1),
       ]),
-    calls: limits.calls === null ? 'many' : near(limits.calls - spent.calls),
-    spent: [limits.costUsd === null ? 0 : spent.costUsd, limits.tokens === null ? 0 : spent.tokens],
+    budget: budgetOf(limits, spent),
     counts: [
       limits.feedbacks === null ? 'any' : limits.feedbacks - state.feedbacks,
       counted(limits.unchanged, state.unchanged),

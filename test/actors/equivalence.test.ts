@@ -608,6 +608,13 @@ describe('which transition is taken', () => {
     ['what stands for several types', { '*': say('any'), 'a.*': say('a'), 'a.b': say('a.b', 'no') }],
     ['what stands for several types, outside', { 'a.b.c': say('a.b.c') }],
     ['a guard made of others', { UP: [say('1', not('yes')), say('2', and(['yes', stateIn('outer')]))] }],
+    ['one whose guard gives something, if not true', { UP: [say('1', () => 0), say('2', () => 'yes')] }],
+    [
+      'none, if a guard throws, whatever would come after it',
+      { UP: say('1', 'boom'), ANY: say('2', () => boom()) },
+    ],
+    ['none, if a guard is not there', { UP: [say('1', 'nobody'), say('2')] }],
+    ['the one before a guard that is not there', { UP: [say('1'), say('2', 'nobody')] }],
     ['nothing, which keeps it from the state around', { UP: {} }],
   ])('is %s, as XState has it', (_which, on) => {
     const machine = guarded(guards, on);
@@ -619,6 +626,46 @@ describe('which transition is taken', () => {
         type,
         attempt(() => asked(toStep(transition(machine, theirs, { type })))),
       ]);
+  });
+
+  test('without an event is the first whose guard gives something, as XState has it', () => {
+    const machine = setup({}).createMachine({
+      initial: 'first',
+      states: {
+        first: {
+          // What is typed otherwise may give anything.
+          always: [
+            { guard: () => 0 as never, target: 'second' },
+            { guard: () => 'yes' as never, target: 'third' },
+          ],
+        },
+        second: {},
+        third: {},
+      },
+    });
+    const [theirs] = initialTransition(machine);
+    expect([adaptMachine(machine).initial(null).next.value, theirs.value]).toEqual(['third', 'third']);
+  });
+
+  test('is not followed after a guard has thrown: what is said is what XState says', () => {
+    const machine = setup({}).createMachine({
+      initial: 'first',
+      on: { UP: '.end' },
+      states: {
+        first: { on: { UP: { guard: boom, target: 'end' } } },
+        end: {
+          type: 'final',
+          output: () => {
+            throw new Error('not here');
+          },
+        },
+      },
+    });
+    const behavior = adaptMachine(machine);
+    const [theirs] = initialTransition(machine);
+    const ours = attempt(() => behavior.step(behavior.initial(null).next, { type: 'UP' }));
+    expect(ours).toEqual(attempt(() => toStep(transition(machine, theirs, { type: 'UP' }))));
+    expect(ours).toMatchObject({ error: expect.stringContaining('boom') as string });
   });
 
   const asked = ({ requests }: Step): Step => ({ next: null as never, requests });

@@ -140,6 +140,16 @@ describe('what persons decide, and what follows', () => {
     expect(proof.afterDecisions).toMatchObject({ result: 'proved', requests: 10, calls: 30 });
   });
 
+  it('K5: a budget that persons double each time has no bound from one decision to the next', async () => {
+    const options = { agent: 'developer', maxRepeats: 3, limits: { calls: 7 } };
+    const proof = await explore(repeatLoop('repeats', options) as Workflow, 'a task', {
+      persons: true,
+      statesMax: 300,
+    });
+    expect(proof).toMatchObject({ result: 'proved', calls: 7 });
+    expect(proof.afterDecisions).toMatchObject({ result: 'inconclusive', calls: null });
+  });
+
   it('K5, C8: a tree of two nodes, with all that may be decided about its feedback', async () => {
     const nodes = [{ id: 'n0' }, { id: 'n1', parent: 'n0' }];
     const tree = treeRun('tree', { nodes }) as Workflow;
