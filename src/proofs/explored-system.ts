@@ -76,6 +76,14 @@ export class ExploredSystem implements System {
     return false;
   }
 
+  /** Who is there, and in which state, for whoever reads of it. */
+  describe(): string {
+    return [...this.actors.values()]
+      .filter(({ status }) => status === 'active')
+      .map(({ address, snapshot }) => `${address}: ${JSON.stringify(snapshot?.value)}`)
+      .join(', ');
+  }
+
   /** Whether nothing can happen without a person. */
   isAtRest(): boolean {
     for (const { calls, timers } of this.open.values()) if (calls.length + timers.length > 0) return false;

@@ -33,7 +33,8 @@ const breath = (): Promise<number> =>
 export const explore = async (registry: Registry, exploration: Exploration): Promise<Proof> => {
   const isShort = exploration.summaries !== false;
   // What persons may decide is looked at in all that they can find.
-  const forgets = isShort && exploration.persons !== true;
+  const hasPersons = exploration.persons === true;
+  const forgets = isShort && !hasPersons;
   // What a call of an agent costs goes by its name.
   const renames = forgets && exploration.isAlike === true && exploration.costUsd === undefined;
   let mode: Mode = {
@@ -44,6 +45,7 @@ export const explore = async (registry: Registry, exploration: Exploration): Pro
     forgets,
     renames,
     foretells: forgets,
+    hasPersons,
   };
   for (;;) {
     try {
@@ -215,7 +217,7 @@ class Explorer {
     const isAsking = system.isAsking();
     if (isAsking) this.#asking.set(state, system);
     const moves = this.#moves.from(system, this.#isTriedFully(state));
-    if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, describe(system));
+    if (moves.length === 0 && !isAsking) this.#deadEnds.set(state, system.describe());
     this.#edges[state] = this.#edgesOf(moves, state);
     this.#transitions += this.#edges[state]?.length ?? 0;
   }
@@ -385,16 +387,10 @@ const ASKING_MAX = 2;
 const isOfPerson = ({ isDecision }: Edge): boolean => isDecision;
 
 const lostIn = (system: ExploredSystem): string =>
-  `states that look alike lead elsewhere (${describe(system)}): a reduction loses what a guard sees`;
+  `states that look alike lead elsewhere (${system.describe()}): a reduction loses what a guard sees`;
 
 /** That an agent begins goes without saying, unless nothing else happens. */
 const inWords = (steps: readonly WayStep[]): readonly string[] => {
   const said = steps.filter(({ kind }) => kind !== 'begins');
   return (said.length > 0 ? said : steps).map(({ label }) => label);
 };
-
-const describe = ({ actors }: ExploredSystem): string =>
-  [...actors.values()]
-    .filter(({ status }) => status === 'active')
-    .map(({ address, snapshot }) => `${address}: ${JSON.stringify(snapshot?.value)}`)
-    .join(', ');

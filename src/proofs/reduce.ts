@@ -40,14 +40,23 @@ const workOf = (request: string): string => request.slice(0, request.lastIndexOf
 
 export const near = (left: number | null, far = FAR): Json => (left === null || left > far ? 'many' : left);
 
-/**
- * What is left of a budget. A person who lets a run go on allows as much again as its limit is: so that counts as well, unless it is far away.
- */
+/** What is left of a budget. */
 export const budgetOf = ({ calls, costUsd, tokens }: Budget, spent: Spent): Json => [
-  calls === null || calls - spent.calls > FAR ? 'many' : [calls - spent.calls, calls],
-  costUsd === null ? null : [spent.costUsd, costUsd],
-  tokens === null ? null : [spent.tokens, tokens],
+  near(calls === null ? null : calls - spent.calls),
+  costUsd === null ? 0 : spent.costUsd,
+  tokens === null ? 0 : spent.tokens,
 ];
+
+/** The same with what a person allows who lets a run go on: as much again as its limits are. One that is far away is not met before. */
+export const withGrants =
+  (reduce: Reduce): Reduce =>
+  (given) => {
+    const { limits, spent } = given as Partial<Pick<RunState, 'limits' | 'spent'>>; // Loops have both.
+    if (!limits || !spent) return reduce(given);
+    const { calls, costUsd, tokens } = limits;
+    const isFar = calls === null || calls - spent.calls > FAR;
+    return [reduce(given), isFar ? null : calls, costUsd, tokens];
+  };
 
 /** A plan run has the machine of all plan runs, under a name of its user's. */
 export const reduceRun: Reduce = (given) => {

@@ -12,7 +12,7 @@ import { tightMachine } from '../machines/tight-machine.ts';
 import { treeMachine } from '../machines/tree-machine.ts';
 import type { TreeState } from '../machines/tree-state.ts';
 import { kindsOf } from './alike-nodes.ts';
-import { REDUCTIONS, type Reduce, type Reductions, reduceRun } from './reduce.ts';
+import { REDUCTIONS, type Reduce, type Reductions, reduceRun, withGrants } from './reduce.ts';
 import { reducePhases } from './reduce-phase.ts';
 import { reduceBoard, reduceStory } from './reduce-stories.ts';
 import { reduceRepeat, reduceTight } from './reduce-tight.ts';
@@ -35,6 +35,8 @@ export interface Mode {
   readonly renames: boolean;
   /** Whether an agent that is refused is asked again at once is told by the rules of its tree. */
   readonly foretells: boolean;
+  /** Whether decisions of persons are explored, which is no shortcut: they may raise limits. */
+  readonly hasPersons: boolean;
 }
 
 /** Thrown when a shortcut turns out not to hold for this workflow: it is explored without it. */
@@ -70,11 +72,17 @@ export interface ReductionsInUse {
 export const reductionsFor = (
   registry: Registry,
   given: Reductions,
-  { counts, forgets, renames }: Mode,
+  { counts, forgets, renames, hasPersons }: Mode,
 ): ReductionsInUse => {
   const byName: Reductions = { ...REDUCTIONS, ...treeReductions(counts), ...given };
+  const ofMachines = new Map<unknown, Reduce>(
+    [...REDUCTIONS_BY_MACHINE].map(([machine, reduce]) => [
+      machine,
+      hasPersons ? withGrants(reduce) : reduce,
+    ]),
+  );
   const reductionOf = (machine: string): Reduce | undefined =>
-    byName[machine] ?? REDUCTIONS_BY_MACHINE.get(registry.newest(machine)?.workflow.machine);
+    byName[machine] ?? ofMachines.get(registry.newest(machine)?.workflow.machine);
   const outlook: Outlook = (tree, { snapshot }) =>
     reductionOf(tree.machine) === reduceTree && !Object.hasOwn(given, COORDINATOR)
       ? outlookOf(contextOf<TreeState>(tree), contextOf<CoordinatorState>({ snapshot }), farOf(counts))

@@ -17,6 +17,7 @@ const MODE = {
   forgets: true,
   renames: false,
   foretells: true,
+  hasPersons: false,
 };
 
 /** What an exploration drives a run with. */
