@@ -5,7 +5,7 @@ import { chosenSeed, isDeep, runSeeds } from './seeds.ts';
 import type { Variant } from './shell.ts';
 
 const FILE = 'test/simulation/simulation.test.ts';
-const SCHEDULES = isDeep ? 1_000_000 : 5_000;
+const SCHEDULES = isDeep ? 1_000_000 : 20_000;
 const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
 
 // Method: the real kernel in a shell that does one small thing at a time, on the log in memory. A seed decides what happens
