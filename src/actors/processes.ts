@@ -53,8 +53,8 @@ export const listProcesses = (): Promise<readonly FoundProcess[] | undefined> =>
 };
 
 /**
- * Whether some process may be of a log: false where they cannot be listed. Only environments are looked at, which is a fourth of what a whole
- * look takes; every runtime begins with this, and next to none finds anything.
+ * Whether some process may be of a log: false where they cannot be listed. Only environments are looked at, and not
+ * who a process is; every runtime begins with this, and next to none finds anything.
  */
 export const mayHaveProcesses = async (log: string): Promise<boolean> => {
   try {

@@ -12,7 +12,7 @@ export const reduceTight: Reduce = (given) => {
   const max = passesMax(state);
   return {
     // What persons have allowed is more of the same.
-    passes: max === null ? 'any' : max - state.passes.length,
+    passes: counted(max, state.passes.length),
     // Of the last pass only whether it was good decides anything.
     wasGood: state.passes.at(-1)?.test?.passed ?? null,
     current: [current.review?.passed ?? null, current.test?.passed ?? null],
@@ -49,7 +49,7 @@ export const reduceRepeat: Reduce = (given) => {
   const { limits, repeat, last, isDone, spent, halt, pauseReasons = [] } = given as RepeatState;
   return {
     // What persons have allowed is more of the same.
-    repeats: limits.repeats === null ? 'any' : limits.repeats - repeat,
+    repeats: counted(limits.repeats, repeat),
     last: isFresh(last) ? FRESH : hashOf(last),
     isDone,
     budget: budgetOf(limits, spent),

@@ -101,7 +101,7 @@ export const reduceRun: Reduce = (given) => {
       ]),
     budget: budgetOf(limits, spent),
     counts: [
-      limits.feedbacks === null ? 'any' : limits.feedbacks - state.feedbacks,
+      counted(limits.feedbacks, state.feedbacks),
       counted(limits.unchanged, state.unchanged),
       counted(limits.oscillations, state.oscillations),
     ],
