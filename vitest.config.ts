@@ -1,10 +1,15 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { builtSource, LOADED_BY_NODE } from './test/built-source.ts';
 import { LongFilesFirst } from './test/long-files-first.ts';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
-const { LOOPWRIGHT_DEEP } = process.env;
+const { LOOPWRIGHT_DEEP, LOOPWRIGHT_SKIP_BUILD } = process.env;
 const isDeep = LOOPWRIGHT_DEEP === '1';
 const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
+
+/** Tests run on what was built just before; those that watch for changes, or skip the build, on the source. */
+const isBuilt = process.argv.includes('run') && LOOPWRIGHT_SKIP_BUILD !== '1';
+const runOnBuilt = (...mocked: readonly string[]) => (isBuilt ? [builtSource(mocked)] : []);
 
 const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
 /**
@@ -15,12 +20,13 @@ const ALONE = ['test/events/payload-limits.test.ts', 'test/simulation/runtime-si
 
 /** What both projects have in common. They do not extend the whole: then what goes before all tests would be done for each of them again. */
 const COMMON = {
-  // Tests that import `loopwright` by name get its source, as the type checker does.
-  ssr: { resolve: { conditions: ['loopwright-source', 'module', 'node', 'development|production'] } },
+  // Tests that import `loopwright` by name get its source, as the type checker does, and packages as Node would give them.
+  ssr: { resolve: { conditions: ['loopwright-source', 'node'] } },
   test: {
     environment: 'node',
     pool: 'forks',
     setupFiles: ['test/compare-logs.ts'],
+    server: { deps: { external: LOADED_BY_NODE } },
     testTimeout: TEST_TIMEOUT_MS,
     hookTimeout: TEST_TIMEOUT_MS,
     // A machine that is busy with other things takes longer than the usual second.
@@ -38,6 +44,7 @@ export default defineConfig({
     projects: [
       {
         ...COMMON,
+        plugins: runOnBuilt('runtime.ts'),
         test: {
           ...COMMON.test,
           name: 'together',
@@ -48,7 +55,11 @@ export default defineConfig({
           typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
         },
       },
-      { ...COMMON, test: { ...COMMON.test, name: 'alone', include: ALONE } },
+      {
+        ...COMMON,
+        plugins: runOnBuilt('runtime.ts', 'actors/ids.ts', 'actors/xstate-adapter.ts'),
+        test: { ...COMMON.test, name: 'alone', include: ALONE },
+      },
     ],
     reporters: ['default', new SummaryReporter()],
   },

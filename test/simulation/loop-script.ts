@@ -1,3 +1,4 @@
+import type { Incoming } from '../../src/actors/host.ts';
 import { runOf } from '../../src/events/address.ts';
 import { encode } from '../../src/events/encode.ts';
 import type { Json } from '../../src/events/json.ts';
@@ -19,25 +20,37 @@ const FORGED: readonly Message[] = [
   { type: 'question.answer', option: 'accept' },
 ];
 
+/** What each run of a loop is started with. */
+type LoopStart = Pick<Extract<Incoming, { kind: 'start' }>, 'workflow' | 'version' | 'input'>;
+
+export const startOf = ({ workflow, workflows, input }: SimulatedLoop): LoopStart => {
+  const { version = 1, options } = workflows.find(({ name }) => name === workflow) ?? {};
+  const given = options?.prepare ? options.prepare(input) : input;
+  return { workflow, version, input: encode(given, { undefinedMembers: 'drop' }) };
+};
+
 /** What a host and the people around it do to one or two runs of a loop: start, cancel, pause, forge, answer questions. */
 export class LoopScript implements Script {
   readonly #loop: SimulatedLoop;
+  readonly #start: LoopStart;
   readonly #ports: ScriptPorts;
   readonly #waiting = new Map<string, Command[]>();
   readonly #answersLeft = new Map<string, number>();
   #sent = new Set<Command>();
 
-  constructor(loop: SimulatedLoop, ports: ScriptPorts) {
+  constructor(loop: SimulatedLoop, start: LoopStart, ports: ScriptPorts) {
     this.#loop = loop;
+    this.#start = start;
     this.#ports = ports;
     const runs = ports.random.chance(0.15) ? 2 : 1;
     for (let number = 1; number <= runs; number += 1) this.#plan(`r${number}`);
   }
 
   ready(): readonly string[] {
-    return [...this.#waiting].flatMap(([run, waiting]) =>
-      waiting.length > 0 || this.#questionOf(run) !== undefined ? run : [],
-    );
+    const ready: string[] = [];
+    for (const [run, waiting] of this.#waiting)
+      if (waiting.length > 0 || this.#questionOf(run) !== undefined) ready.push(run);
+    return ready;
   }
 
   next(run: string): Command {
@@ -68,7 +81,7 @@ export class LoopScript implements Script {
   #plan(run: string): void {
     const { random } = this.#ports;
     const { messages = [], pauses = false } = this.#loop;
-    const waiting = [this.#start(run)];
+    const waiting = [this.#started(run)];
     if (pauses && random.chance(0.15)) waiting.push(this.#message(run, PAUSE), this.#message(run, RESUME));
     const message = random.chance(0.2) ? random.pick([...messages, ...FORGED]) : undefined;
     if (message) waiting.push(this.#message(run, message));
@@ -101,13 +114,8 @@ export class LoopScript implements Script {
     return { id: this.#ports.newId(), origin: 'host' as const, by: null, cause: null };
   }
 
-  #start(run: string): Command {
-    const { workflow, workflows, input } = this.#loop;
-    const declared = workflows.find(({ name }) => name === workflow);
-    const { prepare } = declared?.options ?? {};
-    const given = encode(prepare ? prepare(input) : input, { undefinedMembers: 'drop' });
-    const version = declared?.version ?? 1;
-    return { run, incoming: { ...this.#header(), kind: 'start', run, workflow, version, input: given } };
+  #started(run: string): Command {
+    return { run, incoming: { ...this.#header(), kind: 'start', run, ...this.#start } };
   }
 
   #cancel(run: string): Command {

@@ -12,7 +12,7 @@ import type { Attempt } from '../../src/machines/agent-work.ts';
 import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
 import { checkQuiet } from './invariants.ts';
 import { AGENT_FAILURE, idempotencyKey, Ledger } from './ledger.ts';
-import { LoopScript } from './loop-script.ts';
+import { LoopScript, startOf } from './loop-script.ts';
 import { memoized } from './memoized-registry.ts';
 import { createCore, TIME_IS_UP } from './plain-world.ts';
 import type { Random } from './random.ts';
@@ -203,6 +203,7 @@ const registryOf = ({ workflows }: SimulatedLoop): Registry => {
 export const createLoopWorld = (loop: SimulatedLoop): World => {
   const registry = registryOf(loop);
   const remembering = memoized(registry);
+  const start = startOf(loop);
   const seen = new Map([registry, remembering].map((each) => [each, watched(each)]));
   return {
     core: createCore(remembering),
@@ -230,7 +231,7 @@ export const createLoopWorld = (loop: SimulatedLoop): World => {
       const watching = seen.get(known) ?? watched(known);
       return new Ledger(watching.registry, new SentMessages(watching));
     },
-    createScript: (ports) => new LoopScript(loop, ports),
+    createScript: (ports) => new LoopScript(loop, start, ports),
     outcomeOf: outcomeIn(loop),
     checkCommit: (ledger) => checkLoopCommit(loop, ledger),
     checkSafety: (ledger) => checkLoopSafety(loop, ledger),

@@ -27,9 +27,9 @@ export const memoized = (registry: Registry): Registry => {
 };
 
 const memoizedBehavior = (behavior: Behavior): Behavior => {
-  const initials: Memory<Step> = new Map();
+  const initials: Memories<Step> = new Map();
   let restored: Memory<Snapshot> = new Map();
-  let steps = new WeakMap<Snapshot, Memory<Step>>();
+  let steps = new WeakMap<Snapshot, Memories<Step>>();
   let size = 0;
 
   const grow = (): void => {
@@ -38,18 +38,18 @@ const memoizedBehavior = (behavior: Behavior): Behavior => {
     steps = new WeakMap();
     restored = new Map();
   };
-  const stepsOf = (snapshot: Snapshot): Memory<Step> => {
+  const stepsOf = (snapshot: Snapshot): Memories<Step> => {
     const known = steps.get(snapshot);
     if (known) return known;
-    const none: Memory<Step> = new Map();
+    const none: Memories<Step> = new Map();
     steps.set(snapshot, none);
     return none;
   };
   return {
     ...behavior,
-    initial: (input) => recall(initials, keyOf(input), () => behavior.initial(input)),
+    initial: (input) => recall(ofThisPair(initials), JSON.stringify(input), () => behavior.initial(input)),
     step: (snapshot, event) =>
-      recall(stepsOf(snapshot), keyOf(event), () => {
+      recall(ofThisPair(stepsOf(snapshot)), JSON.stringify(event), () => {
         grow();
         return behavior.step(snapshot, event);
       }),
@@ -61,16 +61,23 @@ const memoizedBehavior = (behavior: Behavior): Behavior => {
   };
 };
 
-/** What a step may depend on besides the state, apart from the time: that is watched. */
-const keyOf = (event: unknown): string => {
-  const { self, from } = delivery();
-  return `${self} ${from} ${JSON.stringify(event)}`;
-};
-
 type Attempted<Value> = { readonly value: Value } | { readonly thrown: unknown };
 
 /** What was computed under each key, or thrown; a step that looked at the time has one result for each time. */
 type Memory<Value> = Map<string, Attempted<Value> | { readonly byTime: Map<number, Attempted<Value>> }>;
+
+/** By who takes a message and who sent it: all that a step may depend on besides state and message, apart from the time, which is watched. */
+type Memories<Value> = Map<string, Memory<Value>>;
+
+const ofThisPair = <Value>(memories: Memories<Value>): Memory<Value> => {
+  const { self, from } = delivery();
+  const pair = `${self} ${from}`;
+  const known = memories.get(pair);
+  if (known) return known;
+  const none: Memory<Value> = new Map();
+  memories.set(pair, none);
+  return none;
+};
 
 const recall = <Value>(known: Memory<Value>, key: string, compute: () => Value): Value => {
   const { atMs } = delivery();

@@ -5,7 +5,7 @@ import { OWN_ACTORS } from '../../src/machines/own-actors.ts';
 import { HostScript } from './host-script.ts';
 import { checkEnd, checkSafety } from './invariants.ts';
 import { Ledger } from './ledger.ts';
-import { LoopScript } from './loop-script.ts';
+import { LoopScript, startOf } from './loop-script.ts';
 import { checkLoopCommit, checkLoopEnd, checkLoopSafety, type SimulatedLoop, saidIn } from './loop-world.ts';
 import { outputOf } from './plain-world.ts';
 import type { Random } from './random.ts';
@@ -110,6 +110,7 @@ export const createRuntimeLoopWorld = (loop: SimulatedLoop): RuntimeWorld => {
   const registry = registryOf([...OWN_ACTORS, ...loop.workflows]);
   const watching = watched(registry);
   const say = saidIn(loop);
+  const start = startOf(loop);
   return {
     registry,
     workflows: () => loop.workflows,
@@ -128,7 +129,7 @@ export const createRuntimeLoopWorld = (loop: SimulatedLoop): RuntimeWorld => {
     ],
     limitMs: 5_000,
     createLedger: () => new Ledger(watching.registry, new SentMessages(watching), { areAnswersKeyed: true }),
-    createScript: (ports) => new LoopScript(loop, ports),
+    createScript: (ports) => new LoopScript(loop, start, ports),
     isWhole: isKeyOfItsCall,
     returned: ({ request: { idempotencyKey: key }, fate }, ledger, random) => {
       const call = ledger.callOf(key);
