@@ -3,6 +3,10 @@ import { builtSource, LOADED_BY_NODE } from './test/built-source.ts';
 import { LongFilesFirst } from './test/long-files-first.ts';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
+// Each Node process that is started reads these certificates before anything else, which takes longer than all of its own start; tests start
+// many, and none asks anybody outside.
+delete process.env['NODE_EXTRA_CA_CERTS'];
+
 const { LOOPWRIGHT_DEEP, LOOPWRIGHT_SKIP_BUILD } = process.env;
 const isDeep = LOOPWRIGHT_DEEP === '1';
 const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
