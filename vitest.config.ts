@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { builtSource, LOADED_BY_NODE } from './test/built-source.ts';
 import { LongFilesFirst } from './test/long-files-first.ts';
@@ -7,13 +8,9 @@ import { SummaryReporter } from './test/summary-reporter.ts';
 // many, and none asks anybody outside.
 delete process.env['NODE_EXTRA_CA_CERTS'];
 
-const { LOOPWRIGHT_DEEP, LOOPWRIGHT_SKIP_BUILD } = process.env;
+const { LOOPWRIGHT_DEEP } = process.env;
 const isDeep = LOOPWRIGHT_DEEP === '1';
 const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
-
-/** Tests run on what was built just before; those that watch for changes, or skip the build, on the source. */
-const isBuilt = process.argv.includes('run') && LOOPWRIGHT_SKIP_BUILD !== '1';
-const runOnBuilt = (...mocked: readonly string[]) => (isBuilt ? [builtSource(mocked)] : []);
 
 const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
 /**
@@ -21,6 +18,11 @@ const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
  * (`vi.mock`): those that a worker has loaded for another file stay as they are.
  */
 const ALONE = ['test/events/payload-limits.test.ts', 'test/simulation/runtime-simulation.test.ts'];
+const TOGETHER = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => `test/${path}`)
+  .filter((path) => !ALONE.includes(path));
+const SETUP = 'test/compare-logs.ts';
 
 /** What both projects have in common. They do not extend the whole: then what goes before all tests would be done for each of them again. */
 const COMMON = {
@@ -29,7 +31,7 @@ const COMMON = {
   test: {
     environment: 'node',
     pool: 'forks',
-    setupFiles: ['test/compare-logs.ts'],
+    setupFiles: [SETUP],
     server: { deps: { external: LOADED_BY_NODE } },
     testTimeout: TEST_TIMEOUT_MS,
     hookTimeout: TEST_TIMEOUT_MS,
@@ -48,7 +50,7 @@ export default defineConfig({
     projects: [
       {
         ...COMMON,
-        plugins: runOnBuilt('runtime.ts'),
+        plugins: [builtSource([SETUP, ...TOGETHER])],
         test: {
           ...COMMON.test,
           name: 'together',
@@ -61,7 +63,7 @@ export default defineConfig({
       },
       {
         ...COMMON,
-        plugins: runOnBuilt('runtime.ts', 'actors/ids.ts', 'actors/xstate-adapter.ts'),
+        plugins: [builtSource([SETUP, ...ALONE])],
         test: { ...COMMON.test, name: 'alone', include: ALONE },
       },
     ],

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Plugin } from 'vitest/config';
 import { importsOf, sourceFilesIn } from './source-files.ts';
@@ -11,21 +12,35 @@ export const LOADED_BY_NODE = [new RegExp(`^${BUILT.replaceAll(/[^\w/-]/g, Strin
 
 /**
  * Gives tests the built file in place of each source file: it is what users get, and Node runs it faster than what Vite makes of the
- * source, in which each use of an import is a call. What leads to one of `mocked` stays source, since nothing can be put in the place of a
- * module (`vi.mock`) that Node has loaded.
+ * source, in which each use of an import is a call. What one of the files mocks stays source, and all that leads to it, since nothing can be
+ * put in the place of a module (`vi.mock`) that Node has loaded.
+ *
+ * Nothing is given to those who watch for changes, or ask which tests a change concerns, nor if the build was skipped: what is in `dist` may be old.
  */
-export const builtSource = (mocked: readonly string[]): Plugin => {
-  const kept = leadingTo(mocked.map((file) => `${SOURCE}${file}`));
+export const builtSource = (files: readonly string[]): Plugin => {
+  let kept: ReadonlySet<string> | undefined;
   return {
     name: 'built-source',
     enforce: 'pre',
+    configureVitest({ vitest: { config } }) {
+      const isFresh = process.env['LOOPWRIGHT_SKIP_BUILD'] !== '1' && !config.watch;
+      if (isFresh && !config.changed && config.related === undefined)
+        kept = leadingTo(files.flatMap((file) => mocksIn(resolve(ROOT, file))));
+    },
     async resolveId(source, importer, options) {
       const found = await this.resolve(source, importer, { ...options, skipSelf: true });
-      if (!found?.id.startsWith(SOURCE) || !found.id.endsWith('.ts') || kept.has(found.id)) return found;
+      if (!kept || !found?.id.startsWith(SOURCE) || !found.id.endsWith('.ts') || kept.has(found.id))
+        return found;
       return `${BUILT}${found.id.slice(SOURCE.length, -'.ts'.length)}.js`;
     },
   };
 };
+
+const MOCK = /\bvi\.(?:do)?mock\(\s*(?:import\()?['"]([^'"]+)/gi;
+
+/** The modules that something is put in the place of. */
+const mocksIn = (file: string): readonly string[] =>
+  [...readFileSync(file, 'utf8').matchAll(MOCK)].map(([, path = '']) => resolve(dirname(file), path));
 
 /** These files, and all that import them, by way of others too. */
 const leadingTo = (files: readonly string[]): ReadonlySet<string> => {

@@ -12,7 +12,8 @@ import { bundlePrograms } from './bundle-programs.ts';
  */
 export async function setup(): Promise<void> {
   if (process.env['LOOPWRIGHT_SKIP_BUILD'] === '1') return;
-  await Promise.all([compile('tsconfig.build.json', 'dist'), compile('tsconfig.tools.json', 'build')]);
+  await compile('tsconfig.build.json', 'dist');
+  await compile('tsconfig.tools.json', 'build');
   chmodSync('dist/cli/main.js', 0o755);
   await bundlePrograms();
 }

@@ -1,3 +1,4 @@
+import { freeze } from 'immer';
 import type { Incoming } from '../../src/actors/host.ts';
 import { runOf } from '../../src/events/address.ts';
 import { encode } from '../../src/events/encode.ts';
@@ -20,13 +21,14 @@ const FORGED: readonly Message[] = [
   { type: 'question.answer', option: 'accept' },
 ];
 
-/** What each run of a loop is started with. */
+/** What each run of a loop is started with: all have it in common. */
 type LoopStart = Pick<Extract<Incoming, { kind: 'start' }>, 'workflow' | 'version' | 'input'>;
 
 export const startOf = ({ workflow, workflows, input }: SimulatedLoop): LoopStart => {
   const { version = 1, options } = workflows.find(({ name }) => name === workflow) ?? {};
-  const given = options?.prepare ? options.prepare(input) : input;
-  return { workflow, version, input: encode(given, { undefinedMembers: 'drop' }) };
+  const given = encode(options?.prepare ? options.prepare(input) : input, { undefinedMembers: 'drop' });
+  freeze(given.value, true);
+  return { workflow, version, input: given };
 };
 
 /** What a host and the people around it do to one or two runs of a loop: start, cancel, pause, forge, answer questions. */
