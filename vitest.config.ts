@@ -8,10 +8,6 @@ import { SummaryReporter } from './test/summary-reporter.ts';
 // many, and none asks anybody outside.
 delete process.env['NODE_EXTRA_CA_CERTS'];
 
-const { LOOPWRIGHT_DEEP } = process.env;
-const isDeep = LOOPWRIGHT_DEEP === '1';
-const TEST_TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 240_000;
-
 const NO_TESTS = [...configDefaults.exclude, 'build/**', 'dist/**'];
 /**
  * What measures time or memory of its own process, which others have used before it; and what puts something in the place of modules
@@ -25,48 +21,53 @@ const TOGETHER = readdirSync('test', { recursive: true, encoding: 'utf8' })
 const SETUP = 'test/compare-logs.ts';
 
 /** What both projects have in common. They do not extend the whole: then what goes before all tests would be done for each of them again. */
-const COMMON = {
-  // Tests that import `loopwright` by name get its source, as the type checker does, and packages as Node would give them.
-  ssr: { resolve: { conditions: ['loopwright-source', 'node'] } },
-  test: {
-    environment: 'node',
-    pool: 'forks',
-    setupFiles: [SETUP],
-    server: { deps: { external: LOADED_BY_NODE } },
-    testTimeout: TEST_TIMEOUT_MS,
-    hookTimeout: TEST_TIMEOUT_MS,
-    // A machine that is busy with other things takes longer than the usual second.
-    expect: { poll: { timeout: 10_000 } },
-    env: LOOPWRIGHT_DEEP === undefined ? {} : { LOOPWRIGHT_DEEP },
-  },
-} as const;
+const commonOf = (size: 'quick' | 'full' | 'deep') =>
+  ({
+    // Tests that import `loopwright` by name get its source, as the type checker does, and packages as Node would give them.
+    ssr: { resolve: { conditions: ['loopwright-source', 'node'] } },
+    test: {
+      environment: 'node',
+      pool: 'forks',
+      setupFiles: [SETUP],
+      server: { deps: { external: LOADED_BY_NODE } },
+      testTimeout: size === 'deep' ? 2 * 60 * 60 * 1000 : 240_000,
+      hookTimeout: size === 'deep' ? 2 * 60 * 60 * 1000 : 240_000,
+      // A machine that is busy with other things takes longer than the usual second.
+      expect: { poll: { timeout: 10_000 } },
+      // See `test/support/sample-sizes.ts`.
+      env: { LOOPWRIGHT_TESTS: size },
+    },
+  }) as const;
 
-export default defineConfig({
-  test: {
-    // By default one core is left to vitest itself, which has little to do.
-    maxWorkers: 2,
-    sequence: { sequencer: LongFilesFirst },
-    globalSetup: ['test/global-setup.ts'],
-    projects: [
-      {
-        ...COMMON,
-        plugins: [builtSource([SETUP, ...TOGETHER])],
-        test: {
-          ...COMMON.test,
-          name: 'together',
-          // A worker keeps its modules from file to file, and what was compiled of them: a third of the time goes into that otherwise.
-          isolate: false,
-          include: ['test/**/*.test.ts'],
-          exclude: [...NO_TESTS, ...ALONE],
-          typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+export default defineConfig(({ mode }) => {
+  const COMMON = commonOf(mode === 'full' || mode === 'deep' ? mode : 'quick');
+  return {
+    test: {
+      // By default one core is left to vitest itself, which has little to do.
+      maxWorkers: 2,
+      sequence: { sequencer: LongFilesFirst },
+      globalSetup: ['test/global-setup.ts'],
+      projects: [
+        {
+          ...COMMON,
+          plugins: [builtSource([SETUP, ...TOGETHER])],
+          test: {
+            ...COMMON.test,
+            name: 'together',
+            // A worker keeps its modules from file to file, and what was compiled of them: a third of the time goes into that otherwise.
+            isolate: false,
+            include: ['test/**/*.test.ts'],
+            exclude: [...NO_TESTS, ...ALONE],
+            typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+          },
         },
-      },
-      {
-        ...COMMON,
-        plugins: [builtSource([SETUP, ...ALONE])],
-        test: { ...COMMON.test, name: 'alone', include: ALONE },
-      },
-    ],
-    reporters: ['default', new SummaryReporter()],
-  },
+        {
+          ...COMMON,
+          plugins: [builtSource([SETUP, ...ALONE])],
+          test: { ...COMMON.test, name: 'alone', include: ALONE },
+        },
+      ],
+      reporters: ['default', new SummaryReporter()],
+    },
+  };
 });

@@ -24,9 +24,12 @@ const signed =
     ? spawnSync(process.execPath, [`${root}/scripts/check-signatures.mjs`], { cwd: root, stdio: 'inherit' })
         .status
     : 0;
-const { status } = spawnSync(process.execPath, [`${root}/node_modules/vitest/vitest.mjs`, 'run', ...filter], {
-  cwd: root,
-  env: { ...process.env, LOOPWRIGHT_DEEP: '1' },
-  stdio: 'inherit',
-});
+const { status } = spawnSync(
+  process.execPath,
+  [`${root}/node_modules/vitest/vitest.mjs`, 'run', '--mode', 'deep', ...filter],
+  {
+    cwd: root,
+    stdio: 'inherit',
+  },
+);
 process.exitCode = signed === 0 ? (status ?? 1) : 1;

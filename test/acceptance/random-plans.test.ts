@@ -208,7 +208,7 @@ describe('any plan', () => {
         expect(output.spent.calls).toBe(calls.length);
         expectVerdict(given, played);
       }),
-      { numRuns: rounds(60, 2_000), interruptAfterTimeLimit: 3_600_000 },
+      { numRuns: rounds(60, 2_000, 20), interruptAfterTimeLimit: 3_600_000 },
     );
     // Control: the cases are not all of one kind.
     expect(verdicts.get('verified')).toBeGreaterThan(10);

@@ -11,9 +11,10 @@ import type { Turn } from '../../src/events/turn.ts';
 import { startActor, stopActor } from '../../src/events/vocabulary.ts';
 import { agentCall } from '../../src/machines/agent-call.ts';
 import { workflow } from '../../src/machines/workflow.ts';
+import { rounds } from '../support/sample-sizes.ts';
 import { anyMachine, buildWorkflows, EVENTS, KernelRun, type MachineSketch } from './random-machine.ts';
 
-const RUNS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 10_000 : 200;
+const RUNS = rounds(200, 10_000);
 
 /** The call, timer or whatever it is that a test says there is. */
 const the = <Value>(values: Iterable<Value>): Value => {

@@ -4,11 +4,12 @@ import { temporaryFile } from '../store/temporary-directory.ts';
 import { createMark, until } from '../support/commands.ts';
 import { ask } from '../support/machines.ts';
 import { open } from '../support/runtimes.ts';
+import { rounds } from '../support/sample-sizes.ts';
 
 // Method: one of two runs has a command that takes all it can get. The other is started while that is at work, and must end first; then the
 // first must have ended by its limit, nothing of it may be alive, and this process must not have grown with it.
 
-const ROUNDS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 10 : 1;
+const ROUNDS = rounds(1, 10);
 const GROWN_MAX = 150 * 1024 * 1024;
 const node = (script: string, options: CommandOptions) =>
   agent.command<Json>(process.execPath, ['-e', script], options);

@@ -14,9 +14,9 @@ import { callHere } from '../support/call-here.ts';
 import { cliFolder, passes, rejects, tight } from '../support/cli.ts';
 import { open, refusal, rounds } from '../support/runtimes.ts';
 
-const RUNS = rounds(1_000, 100_000);
+const RUNS = rounds(1_000, 100_000, 300);
 /** Questions that are answered in a log, of so many kinds, so many at once. */
-const CARRIED_OUT = rounds(1_000, 10_000);
+const CARRIED_OUT = rounds(1_000, 10_000, 300);
 const KINDS = 20;
 const BATCH = 200;
 

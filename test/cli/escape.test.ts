@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { escapeLine, escapeText, excerpt, quoted } from '../../src/cli/escape.ts';
+import { rounds } from '../support/sample-sizes.ts';
 
-const RUNS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 100_000 : 1_000;
+const RUNS = rounds(1_000, 100_000);
 
 /** What no line that is shown to people may hold. */
 const DANGEROUS = [

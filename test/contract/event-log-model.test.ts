@@ -9,8 +9,9 @@ import { openSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
 import { readEverything } from '../store/read-everything.ts';
 import { sampleCall, sampleRun, sampleTimer, sampleTurn } from '../store/sample-turns.ts';
 import { temporaryFile } from '../store/temporary-directory.ts';
+import { rounds } from '../support/sample-sizes.ts';
 
-const CASES = process.env['LOOPWRIGHT_DEEP'] === '1' ? 2_000 : 60;
+const CASES = rounds(60, 2_000);
 
 const ACTORS = ['run-1', 'run-1/a', 'run-1/a/b', 'run-2', 'run-2/a', 'run-10', 'run-10/a'];
 const KINDS: readonly EventKind[] = [

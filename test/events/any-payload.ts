@@ -105,5 +105,3 @@ export const anyPayload: fc.Arbitrary<Recipe> = fc.oneof(
   nearlyJson,
   hostile,
 );
-
-export const isDeepRun = process.env['LOOPWRIGHT_DEEP'] === '1';

@@ -3,9 +3,9 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { isRuntimeError } from '../../src/errors.ts';
 import { DEFAULT_LIMITS, decode, encode } from '../../src/events/encode.ts';
-import { isDeepRun } from './any-payload.ts';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 
-const TIMEOUT_MS = isDeepRun ? 2 * 60 * 60 * 1000 : 10 * 60 * 1000;
+const TIMEOUT_MS = isDeep ? 2 * 60 * 60 * 1000 : 10 * 60 * 1000;
 const BUDGET_MS = 100;
 const BUDGET_BYTES = 64 * 1024 * 1024;
 
@@ -87,14 +87,14 @@ const FAMILIES: readonly Family[] = [
   },
 ];
 
-const INPUTS = isDeepRun ? 5_000 : FAMILIES.length * 5;
+const INPUTS = rounds(FAMILIES.length * 5, 5_000, FAMILIES.length * 2);
 
 /** Sizes of all magnitudes, the smallest and the largest of each family among them. */
 const inputAt = (index: number): { readonly name: string; readonly make: () => Input } => {
   const family = FAMILIES[index % FAMILIES.length];
   if (family === undefined) throw new Error('no family');
-  const rounds = Math.ceil(INPUTS / FAMILIES.length);
-  const part = Math.floor(index / FAMILIES.length) / (rounds - 1);
+  const each = Math.ceil(INPUTS / FAMILIES.length);
+  const part = Math.floor(index / FAMILIES.length) / (each - 1);
   const [smallest, largest] = family.sizes;
   const size = Math.round((smallest + 1) * ((largest + 1) / (smallest + 1)) ** part) - 1;
   return { name: `${family.name} of ${size}`, make: () => family.make(size) };

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, decode, encode } from '../../src/events/encode.ts';
 import type { Json } from '../../src/events/json.ts';
-import { anyPayload, isDeepRun } from './any-payload.ts';
+import { rounds } from '../support/sample-sizes.ts';
+import { anyPayload } from './any-payload.ts';
 import { faultOfRefusal, isExactly } from './payload-oracle.ts';
 
-const RUNS = isDeepRun ? 1_000_000 : 20_000;
-const FEWER_RUNS = isDeepRun ? 20_000 : 2_000;
+const RUNS = rounds(20_000, 1_000_000, 4_000);
+const FEWER_RUNS = rounds(2_000, 20_000, 500);
 
 interface Codec {
   readonly encode: (value: unknown) => { readonly json: string };

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, decode, encode } from '../../src/events/encode.ts';
-import { anyPayload, isDeepRun } from './any-payload.ts';
+import { rounds } from '../support/sample-sizes.ts';
+import { anyPayload } from './any-payload.ts';
 
-const RUNS = isDeepRun ? 200_000 : 10_000;
+const RUNS = rounds(10_000, 200_000, 2_000);
 
 /** All that could be changed for every object of the process. */
 const prototypes = (): readonly unknown[] =>

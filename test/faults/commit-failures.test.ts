@@ -13,11 +13,11 @@ import type { EventLog } from '../../src/store/event-log.ts';
 import { createMemoryLog } from '../../src/store/memory/memory-log.ts';
 import { flakyLog, type LogTrouble } from '../support/flaky-log.ts';
 import { entry, ledger, tallies } from '../support/ledger.ts';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 
-const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
 // Far more than it takes, for a machine that is busy with other things.
 if (!isDeep) vi.setConfig({ testTimeout: 300_000 });
-const CASES = isDeep ? 5_000 : 250;
+const CASES = rounds(250, 5_000, 60);
 
 const ATTEMPTS_MAX = 3;
 const BACKOFF_MS = 40;

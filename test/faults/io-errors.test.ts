@@ -14,12 +14,12 @@ import { entry } from '../support/ledger.ts';
 import { mountExt4, mountTmpfs, whyNoMounts } from '../support/mounts.ts';
 import { ledgerRun, openLedger } from '../support/open-ledger.ts';
 import { runCommand } from '../support/run-command.ts';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 import { checkLedger, verifyLedger } from '../support/verify-ledger.ts';
 import { startWorker, type WorkerOptions } from '../support/worker-process.ts';
 import type { PointReport } from '../workers/io-error-worker.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
 // Far more than it takes, for a machine that is busy with other things.
 if (!isDeep) vi.setConfig({ testTimeout: 300_000 });
 const noMounts = whyNoMounts();
@@ -71,7 +71,7 @@ describe.each([
   ['ENOSPC', ENOSPC, 'DISK_FULL'],
   ['EIO', EIO, 'LOG_WRITE_FAILED'],
 ] as const)('%s', (_name, error, code) => {
-  const points = isDeep ? upTo(400) : upTo(96, 5);
+  const points = upTo(rounds(96, 400), rounds(5, 1, 15));
 
   // Method: the worker lets the Nth write from now on fail, and all after it (or only that one). Entries are refused, and meanwhile
   // an agent answers and a timer fires. Then writing works again, and what was kept must be in the log, once.
@@ -87,7 +87,7 @@ describe.each([
     const reports = await reportsOf({
       scenario: 'open',
       error,
-      points: upTo(isDeep ? 150 : 50, isDeep ? 1 : 7),
+      points: upTo(rounds(50, 150), rounds(7, 1, 16)),
     });
 
     expect(problemsIn(reports)).toEqual([]);
@@ -168,7 +168,7 @@ describe('a disk that does not say what it does', () => {
   );
 
   test('G3: a write that is only half done is gone on with', async () => {
-    const points = isDeep ? upTo(200) : upTo(200, 50);
+    const points = upTo(200, rounds(50, 1));
     const reports = await reportsOf({ scenario: 'short', error: 0, points });
 
     expect(reports).toEqual(

@@ -6,16 +6,16 @@ import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryDirectory } from '../store/temporary-directory.ts';
 import { faultEnvironment, type Plan, sharedPlan } from '../support/faultfs.ts';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 import { verifyLedger } from '../support/verify-ledger.ts';
 import { startWorker, type WorkerProcess } from '../support/worker-process.ts';
 
-const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
 // Far more than it takes, for a machine that is busy with other things.
 if (!isDeep) vi.setConfig({ testTimeout: 300_000 });
 
 /** Two cores: one more worker than that keeps both of them busy while a log is being verified. */
 const LANES = 3;
-const KILLS = isDeep ? 1_000 : 150;
+const KILLS = rounds(150, 1_000, 30);
 const KILL_WITHIN_MS = 25;
 /** A log is verified from its beginning after each kill, so it must not grow for ever. */
 const KILLS_FOR_EACH_LOG = 10;

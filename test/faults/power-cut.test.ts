@@ -11,7 +11,7 @@ import { verifyLedger } from '../support/verify-ledger.ts';
 import { startWorker } from '../support/worker-process.ts';
 
 const RECORDINGS = rounds(2, 20);
-const CUTS = rounds(500, 10_000);
+const CUTS = rounds(500, 10_000, 100);
 const CONTROL_CUTS = rounds(60, 2_000);
 const LIVES = 2;
 const ENTRIES = 25;

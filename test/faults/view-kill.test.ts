@@ -8,7 +8,7 @@ import { headOf, readFile, rounds } from '../support/runtimes.ts';
 import { everything, sizes } from '../support/views.ts';
 import { startWorker } from '../support/worker-process.ts';
 
-const KILLS = rounds(8, 200);
+const KILLS = rounds(8, 200, 3);
 
 const openWithViews = (file: string) => openLedger(file, { projections: [sizes, everything], idle: true });
 

@@ -197,6 +197,6 @@ it('B7, B9: whatever targets answer, in any order, twice, late or never, outcome
       }
       await expectReplays(file, [plan]);
     }),
-    { numRuns: rounds(40, 1_000) },
+    { numRuns: rounds(40, 1_000, 12) },
   );
 });

@@ -134,6 +134,6 @@ it('K5, G14: whatever agents report and decide, a run ends or asks a person, and
       }
       await expectReplays(file, workflows);
     }),
-    { numRuns: rounds(12, 500) },
+    { numRuns: rounds(12, 500, 5) },
   );
 });

@@ -8,9 +8,10 @@ import { createProjectionEngine, type ProjectionEngine } from '../../src/project
 import { type Projection, projection } from '../../src/projections/projection.ts';
 import type { StoredView, ViewKey } from '../../src/projections/projection-source.ts';
 import { runSummary } from '../../src/projections/run-summary.ts';
+import { rounds } from '../support/sample-sizes.ts';
 import { type EventSketch, MemorySource, ProcessSource } from './memory-source.ts';
 
-const CASES = process.env.LOOPWRIGHT_DEEP === '1' ? 2_000 : 100;
+const CASES = rounds(100, 2_000);
 const RUNS = ['run-1', 'run-2', 'run-3'];
 const TYPES = ['added', 'moved', 'cleared', 'noted', 'lw.call.done', 'lw.run.ended'];
 

@@ -33,7 +33,7 @@ interface Bounded {
   readonly attempts: number;
 }
 
-const RUNS = rounds(1_000, 10_000);
+const RUNS = rounds(1_000, 10_000, 250);
 const VARIANTS = rounds(2, 6);
 /** Limits under which the directed run is known to take the most. */
 const DIRECTED_VARIANTS = 2;

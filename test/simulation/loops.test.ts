@@ -1,14 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 import { Coverage } from './coverage.ts';
 import { createLoopWorld, type SimulatedLoop } from './loop-world.ts';
 import { LOOPS } from './loops.ts';
 import { runSchedule, type ScheduleOptions } from './schedule.ts';
-import { chosenSeed, isDeep, runSeeds } from './seeds.ts';
+import { chosenSeed, runSeeds } from './seeds.ts';
 import type { Variant } from './shell.ts';
 
 const FILE = 'test/simulation/loops.test.ts';
-const SCHEDULES = isDeep ? 1_000_000 : 20_000;
+const SCHEDULES = rounds(20_000, 1_000_000, 4_000);
 const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
 
 const runIn =

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 import { Coverage } from './coverage.ts';
 import { LOOPS } from './loops.ts';
 import { type RuntimeScheduleOptions, runRuntimeSchedule } from './runtime-schedule.ts';
 import { createRuntimeLoopWorld } from './runtime-world.ts';
-import { chosenSeed, isDeep, runSeeds } from './seeds.ts';
+import { chosenSeed, runSeeds } from './seeds.ts';
 
 // What has no id of the host's is named by the runtime: here with numbers, so that a log depends on its seed alone.
 const ids = vi.hoisted(() => ({ count: 0 }));
@@ -24,9 +25,9 @@ vi.mock('../../src/actors/xstate-adapter.ts', async (original) => {
 });
 
 const FILE = 'test/simulation/runtime-simulation.test.ts';
-const SCHEDULES = isDeep ? 20_000 : 500;
+const SCHEDULES = rounds(500, 20_000, 150);
 /** Over all shipped loops: see `LOOPS`. */
-const LOOP_SCHEDULES = isDeep ? 50_000 : 1_000;
+const LOOP_SCHEDULES = rounds(1_000, 50_000, 300);
 const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
 
 const runWith =

@@ -1,9 +1,7 @@
 /** With LOOPWRIGHT_SEED=<n> one schedule is run, and every step of it is shown. */
-const { LOOPWRIGHT_SEED, LOOPWRIGHT_DEEP } = process.env;
+const { LOOPWRIGHT_SEED } = process.env;
 
 export const chosenSeed = LOOPWRIGHT_SEED === undefined ? undefined : Number(LOOPWRIGHT_SEED);
-
-export const isDeep = LOOPWRIGHT_DEEP === '1';
 
 /** In a schedule about safety, faults never stop: it is left in the middle after so many steps. */
 export const SAFETY_STEPS = 500;

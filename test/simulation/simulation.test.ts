@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { isDeep, rounds } from '../support/sample-sizes.ts';
 import { Coverage } from './coverage.ts';
 import { runSchedule } from './schedule.ts';
-import { chosenSeed, isDeep, runSeeds } from './seeds.ts';
+import { chosenSeed, runSeeds } from './seeds.ts';
 import type { Variant } from './shell.ts';
 
 const FILE = 'test/simulation/simulation.test.ts';
-const SCHEDULES = isDeep ? 1_000_000 : 20_000;
+const SCHEDULES = rounds(20_000, 1_000_000, 4_000);
 const TIMEOUT_MS = isDeep ? 2 * 60 * 60_000 : 5 * 60_000;
 
 // Method: the real kernel in a shell that does one small thing at a time, on the log in memory. A seed decides what happens

@@ -4,11 +4,12 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { EventLog } from '../../src/store/event-log.ts';
 import { openSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
+import { rounds } from '../support/sample-sizes.ts';
 import { readEverything } from './read-everything.ts';
 import { fillLog } from './sample-turns.ts';
 import { temporaryDirectory, temporaryFile } from './temporary-directory.ts';
 
-const BACKUPS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 1_000 : 20;
+const BACKUPS = rounds(20, 1_000);
 
 /** Commits until it is told to stop. */
 function keepCommitting(log: EventLog, from: number) {

@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { isRuntimeError } from '../../src/errors.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
 import { openSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
+import { rounds } from '../support/sample-sizes.ts';
 import { type Names, namesIn, questionsTo } from './read-everything.ts';
 import { fillLog } from './sample-turns.ts';
 import { createRandom } from './seeded-random.ts';
 import { temporaryFile } from './temporary-directory.ts';
 
-const FLIPS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 5_000 : 100;
+const FLIPS = rounds(100, 5_000);
 const PAGE_SIZE = 4_096;
 
 /** What a log said to each question: the answer as text, or the code of the error that it gave instead. */

@@ -3,11 +3,12 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { isRuntimeError } from '../../src/errors.ts';
 import { openSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
+import { rounds } from '../support/sample-sizes.ts';
 import { fillLog } from './sample-turns.ts';
 import { createRandom } from './seeded-random.ts';
 import { temporaryFile } from './temporary-directory.ts';
 
-const MUTATIONS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 20_000 : 500;
+const MUTATIONS = rounds(500, 20_000, 100);
 const TURNS = 86;
 const EVENTS = TURNS * 3;
 

@@ -7,11 +7,12 @@ import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { isRuntimeError } from '../../src/errors.ts';
 import { openSqliteLog } from '../../src/store/sqlite/sqlite-log.ts';
+import { rounds } from '../support/sample-sizes.ts';
 import { workerPath } from '../support/workers.ts';
 import { sampleTurn } from './sample-turns.ts';
 import { temporaryFile } from './temporary-directory.ts';
 
-const ROUNDS = process.env['LOOPWRIGHT_DEEP'] === '1' ? 500 : 20;
+const ROUNDS = rounds(20, 500, 5);
 
 type Outcome =
   | { readonly outcome: 'won'; readonly pid: number; readonly position: number }

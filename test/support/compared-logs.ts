@@ -4,10 +4,9 @@ import type { Workflow } from '../../src/machines/workflow.ts';
 import type { Runtime } from '../../src/runtime-api.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { logs, type NotedLog, wasCompared } from './noted-logs.ts';
+import { isDeep } from './sample-sizes.ts';
 
 type Create = (options: RuntimeOptions<Workflow, unknown>) => Promise<Runtime>;
-
-const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
 
 /** Some contexts grow with every event, and are compared after each. */
 const EVENTS_MAX = isDeep ? 10_000 : 1_000;

@@ -15,12 +15,7 @@ import {
 } from '../../src/index.ts';
 import { wasCompared } from './noted-logs.ts';
 
-/** Whether the numbers of a release are asked for. */
-const isDeep = process.env['LOOPWRIGHT_DEEP'] === '1';
-
-/** How often to do something: so many times in every run, so many before a release. */
-export const rounds = (inEveryRun: number, beforeRelease: number): number =>
-  isDeep ? beforeRelease : inEveryRun;
+export { rounds } from './sample-sizes.ts';
 
 /** Opens a runtime that is closed when the test has finished, if it was not before. */
 export const open = async <const Workflows extends Workflow>(
